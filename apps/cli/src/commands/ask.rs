@@ -1,0 +1,147 @@
+//! `fathom ask`: one question, one answer. Decides what is shown of a run in each form of output.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use core_protocol::event::{Event, RunStatus};
+use pipeline::{Question, RunReport};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::Output;
+use crate::environment::Context;
+use crate::exit::{self, Exit, Failure};
+use crate::output::{self, Look, Style};
+use crate::progress::Progress;
+
+pub(crate) async fn run(
+    context: &Context,
+    question: Option<String>,
+    files: Vec<PathBuf>,
+    style: Style,
+) -> Result<ExitCode, Failure> {
+    let text = question_text(question)?;
+    let form = context.common.output;
+    let pipeline = context.around.pipeline().await?;
+    if pipeline.client().provider_name() == "reader" {
+        output::note(&style.paint(Look::Dim, llm_providers::reader::BANNER.trim_end()));
+    } else if !style.quiet {
+        let client = pipeline.client();
+        let line = format!("{} · {} ({})", client.provider_name(), client.model(), pipeline.model_choice());
+        output::note(&style.paint(Look::Dim, &line));
+    }
+    let progress = Arc::new(Progress::new(style, pipeline.config().agent.main_agent.max_turns));
+    let shown = Arc::clone(&progress);
+    let observer = Box::new(move |event: &Event, line: &str| {
+        shown.show(event);
+        if form == Output::Events {
+            output::line(line);
+        }
+    });
+    let cancel = CancellationToken::new();
+    stop_on_signal(cancel.clone());
+    let question = Question { text, files, docs: context.common.docs.clone() };
+    let result = pipeline.ask(question, cancel, Some(observer)).await;
+    progress.finish();
+    let report = result?;
+    tell(&report, form, style);
+    Ok(exit::of_run(&report.summary).into())
+}
+
+fn question_text(question: Option<String>) -> Result<String, Failure> {
+    match question {
+        Some(text) if text != "-" => Ok(text),
+        given => {
+            let mut stdin = std::io::stdin();
+            if given.is_none() && stdin.is_terminal() {
+                return Err(Failure::usage(
+                    "empty_question",
+                    "there is no question",
+                    "Give it as an argument: fathom ask \"Who …?\"; or pipe it in: echo \"Who …?\" | fathom ask -",
+                ));
+            }
+            let mut bytes = Vec::new();
+            stdin
+                .read_to_end(&mut bytes)
+                .map_err(|error| anyhow::Error::new(error).context("standard input cannot be read"))?;
+            let text = String::from_utf8(bytes).map_err(|_| {
+                Failure::usage(
+                    "usage",
+                    "standard input is not UTF-8 text",
+                    "Convert it first, with iconv for example.",
+                )
+            })?;
+            Ok(text.trim().to_owned())
+        }
+    }
+}
+
+/// The first Ctrl-C or TERM ends the run in order; a second one ends the program.
+fn stop_on_signal(cancel: CancellationToken) {
+    tokio::spawn(async move {
+        wait_for_signal().await;
+        cancel.cancel();
+        wait_for_signal().await;
+        std::process::exit(Exit::Interrupted as i32);
+    });
+}
+
+#[cfg(unix)]
+async fn wait_for_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
+        let _ = tokio::signal::ctrl_c().await;
+        return;
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+#[cfg(not(unix))]
+async fn wait_for_signal() {
+    let _ = tokio::signal::ctrl_c().await;
+}
+
+fn tell(report: &RunReport, form: Output, style: Style) {
+    let summary = &report.summary;
+    if form == Output::Json {
+        match serde_json::to_value(report) {
+            Ok(value) => output::result(&value),
+            Err(error) => output::note(&format!("the result cannot be written as JSON: {error}")),
+        }
+    }
+    if let Some(error) = &summary.error {
+        output::error(style, error);
+    }
+    if form == Output::Text {
+        if summary.status == RunStatus::Answered
+            && !style.quiet
+            && let Some(text) = &summary.final_text
+        {
+            output::note(&format!("\n{}\n", output::harmless(text.trim())));
+        }
+        if let Some(answer) = &summary.answer {
+            output::line(&output::harmless(answer));
+        }
+    }
+    match summary.status {
+        RunStatus::Answered if summary.capped => {
+            output::note(&style.paint(
+                Look::Warning,
+                "The run was cut short by a limit; the answer is a guess from what it had found.",
+            ));
+        }
+        RunStatus::NoAnswer => output::note(&style.paint(Look::Warning, "The run ended without an answer.")),
+        RunStatus::Cancelled => output::note(&format!(
+            "Interrupted. This version cannot go on with an interrupted run; its log is {}/events.jsonl.",
+            report.run_dir.display()
+        )),
+        RunStatus::Answered | RunStatus::Failed => {}
+    }
+    if !style.quiet && summary.status != RunStatus::Cancelled {
+        output::note(&style.paint(Look::Dim, &format!("log: {}/events.jsonl", report.run_dir.display())));
+    }
+}

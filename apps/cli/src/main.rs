@@ -1,0 +1,44 @@
+//! `fathom`, the program for people at a terminal and for scripts. Decides exit codes and what goes to which stream;
+//! everything else is `pipeline`'s.
+
+mod args;
+mod commands;
+mod environment;
+mod exit;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Cli, Command};
+use exit::Failure;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return exit::usage(&error),
+    };
+    let style = output::Style::new(&cli.common);
+    let result = match cli.command {
+        Command::Completions { shell } => commands::completions::print(shell),
+        command => with_runtime(commands::run(command, cli.common.clone(), style)),
+    };
+    match result {
+        Ok(code) => code,
+        Err(failure) => failure.report(cli.common.output, style),
+    }
+}
+
+/// Two worker threads are plenty: a run waits for the model and for tools.
+fn with_runtime(work: impl Future<Output = Result<ExitCode, Failure>>) -> Result<ExitCode, Failure> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(
+            |error| Failure::internal(anyhow::Error::new(error).context("the async runtime does not start")),
+        )?;
+    let result = runtime.block_on(work);
+    // Whatever still blocks (a counter that warms up) must not keep a finished program alive.
+    runtime.shutdown_background();
+    result
+}

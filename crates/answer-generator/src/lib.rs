@@ -1,0 +1,12 @@
+#![doc = include_str!("../README.md")]
+
+mod ending;
+pub mod history;
+mod prompts;
+
+pub use ending::{
+    Ending, EndingInput, EndingOutcome, EndingStep, MAX_CONTEXT_DROPS, PassFacts, Plan, final_answer_tries,
+    plan,
+};
+pub use history::HistoryEntry;
+pub use prompts::{EndingPrompts, fold_prefix};

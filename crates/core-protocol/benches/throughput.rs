@@ -1,0 +1,2 @@
+//! Speed of the parsers.
+fn main() { divan::main(); }

@@ -1,0 +1,505 @@
+//! The events of a run: what is logged, streamed and read again.
+//!
+//! Decides their shape. Content has one owner: [`EventBody::Message`] owns what the model is sent or
+//! said, [`EventBody::ToolCallFinished`] owns a raw tool result, every other event refers by id.
+//! In a stored log a string of more than [`BLOB_THRESHOLD`] bytes is replaced by
+//! `{"$blob": sha256, "bytes": n}`; its text is the file of that name in the run's `blobs/`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+use crate::{FinishReason, Message, ToolResult, Usage};
+
+/// Version of this schema, written into `run_started`. Raised when a reader would have to change.
+pub const EVENT_SCHEMA_VERSION: u32 = 1;
+
+/// Strings longer than this many bytes are kept outside the log.
+pub const BLOB_THRESHOLD: usize = 64 * 1024;
+
+/// One line of a run's log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Event {
+    /// Position in the run, from 0, without gaps among stored events.
+    pub seq: u64,
+    /// When, RFC 3339 in UTC.
+    pub ts: String,
+    /// The run.
+    pub run_id: String,
+    /// The pass, from 1; 0 before the first.
+    pub pass: u32,
+    /// The turn, from 1; 0 before the first.
+    pub turn: u32,
+    /// `main`, or a sub-agent's id.
+    pub agent: String,
+    /// What happened.
+    #[serde(flatten)]
+    pub body: EventBody,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum EventBody {
+    /// The run begins.
+    RunStarted {
+        /// The question as asked.
+        question: String,
+        /// Files given with it.
+        files: Vec<String>,
+        /// The resolved configuration, without secrets.
+        config: Value,
+        /// What wrote this log.
+        versions: Versions,
+        /// Servers that are in use and those that did not start.
+        servers: Vec<ServerStatus>,
+    },
+    /// The system prompt of an agent.
+    SystemPrompt {
+        /// The whole text.
+        text: String,
+    },
+    /// A history message, each exactly once.
+    Message {
+        /// Id within the run.
+        id: String,
+        /// The message.
+        message: Message,
+    },
+    /// A request goes to the model.
+    LlmRequest {
+        /// Id of the call within the run.
+        call: u64,
+        /// What it is for.
+        purpose: LlmPurpose,
+        /// Ids of the messages in the view, in order.
+        view: Vec<String>,
+        /// Ids among them whose content was replaced by the omission notice.
+        omitted: Vec<String>,
+        /// Text that is sent last and not kept: a rollback hint, an assistant prefix.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        transient: Option<String>,
+        /// Model and sampling parameters.
+        params: Map<String, Value>,
+        /// Number of tools offered.
+        tools: usize,
+    },
+    /// A piece of text as it streams in. Not stored.
+    TextDelta {
+        /// The piece.
+        text: String,
+    },
+    /// A piece of thinking as it streams in. Not stored.
+    ThinkingDelta {
+        /// The piece.
+        text: String,
+    },
+    /// The model replied.
+    LlmResponse {
+        /// The call that it answers.
+        call: u64,
+        /// The message that holds the reply.
+        message_id: String,
+        /// Why the model stopped.
+        finish_reason: FinishReason,
+        /// Tokens, where told.
+        usage: Option<Usage>,
+        /// The model, as the server names it.
+        model: Option<String>,
+        /// From request to end, retries and their pauses included.
+        ms: u64,
+        /// Tries that failed before.
+        retries: u32,
+    },
+    /// A try failed and another follows.
+    LlmRetry {
+        /// The call.
+        call: u64,
+        /// The try that failed, from 1.
+        attempt: u32,
+        /// Kind of the error.
+        kind: String,
+        /// What was wrong, without secrets.
+        message: String,
+        /// The pause before the next try.
+        wait_ms: u64,
+    },
+    /// A call gave no usable reply, its retries spent.
+    LlmFailed {
+        /// The call.
+        call: u64,
+        /// Kind of the error.
+        kind: String,
+        /// What was wrong, without secrets.
+        message: String,
+    },
+    /// A tool call begins.
+    ToolCallStarted {
+        /// Id within the run.
+        call_id: String,
+        /// The server, corrected.
+        server: String,
+        /// The tool, corrected.
+        tool: String,
+        /// The arguments, repaired.
+        arguments: Map<String, Value>,
+        /// What was corrected, in words; empty where nothing was.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        repairs: Vec<String>,
+    },
+    /// A tool call ended.
+    ToolCallFinished {
+        /// The call.
+        call_id: String,
+        /// Its raw result.
+        result: ToolResult,
+        /// Kind of failure: `tool_error`, `timeout`, `unknown_server`…; none for a success.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error_kind: Option<String>,
+        /// How long it took.
+        ms: u64,
+    },
+    /// The last reply was dropped and the model is asked again.
+    Rollback {
+        /// Why.
+        reason: RollbackReason,
+        /// What exactly.
+        detail: String,
+        /// The reply that was dropped.
+        dropped: String,
+        /// Rollbacks in a row, this one included.
+        consecutive: u32,
+    },
+    /// A repeated query was run because no rollback was left.
+    DuplicateAllowed {
+        /// The call.
+        call_id: String,
+        /// The identifying arguments.
+        query: String,
+    },
+    /// A turn was kept after rollbacks.
+    Recovered {
+        /// How many there had been in a row.
+        after: u32,
+    },
+    /// The context budget was checked after a turn.
+    ContextChecked {
+        /// Estimated tokens of the next request with its reserve.
+        estimated: u64,
+        /// The window.
+        limit: u64,
+        /// Whether the turn was dropped.
+        over: bool,
+    },
+    /// A reply held a boxed answer.
+    IntermediateAnswer {
+        /// The content of its last box.
+        answer: String,
+        /// The reply.
+        message_id: String,
+    },
+    /// A pass ended without an answer and was summed up for the next.
+    FailureSummary {
+        /// The reply that it was taken from.
+        message_id: Option<String>,
+        /// The summary.
+        text: String,
+    },
+    /// A pass ended.
+    PassFinished {
+        /// Its figures.
+        summary: PassSummary,
+    },
+    /// The final answer was settled.
+    FinalAnswer {
+        /// The reply that holds it, where there is one.
+        message_id: Option<String>,
+        /// The answer; none where there is none.
+        answer: Option<String>,
+        /// Where it was taken from.
+        source: AnswerSource,
+    },
+    /// A limit of the whole run was reached.
+    LimitReached {
+        /// `wall`, `tokens` or `cost`.
+        limit: String,
+        /// What had been spent, in the limit's unit (seconds, tokens, US dollars).
+        spent: f64,
+        /// The limit.
+        max: f64,
+    },
+    /// The run is over.
+    RunFinished(Box<RunSummary>),
+}
+
+impl EventBody {
+    /// Whether the event is written to the log; deltas are only streamed.
+    #[must_use]
+    pub const fn is_stored(&self) -> bool {
+        !matches!(self, Self::TextDelta { .. } | Self::ThinkingDelta { .. })
+    }
+}
+
+/// What wrote a log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Versions {
+    /// The program's version.
+    pub fathom: String,
+    /// [`EVENT_SCHEMA_VERSION`].
+    pub schema: u32,
+}
+
+/// A tool server at the start of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerStatus {
+    /// Its name.
+    pub name: String,
+    /// The tools it offers.
+    pub tools: Vec<String>,
+    /// Why it is not in use, where it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What confines it, where it runs foreign code: `landlock`, `seccomp`, `rlimits`…
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sandbox: Vec<String>,
+}
+
+/// What a request to the model is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LlmPurpose {
+    /// A turn of the loop.
+    Turn,
+    /// The final answer.
+    FinalAnswer,
+    /// The failure summary of a pass.
+    FailureSummary,
+}
+
+/// Why a reply was dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RollbackReason {
+    /// Tags of the dialect without a readable call.
+    FormatError,
+    /// A refusal phrase.
+    Refusal,
+    /// A query that was already made.
+    DuplicateQuery,
+    /// A tool error that rewriting the call can cure.
+    ToolError,
+}
+
+impl RollbackReason {
+    /// The name used in logs and configuration.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::FormatError => "format_error",
+            Self::Refusal => "refusal",
+            Self::DuplicateQuery => "duplicate_query",
+            Self::ToolError => "tool_error",
+        }
+    }
+}
+
+/// Why a pass ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// The model made no further call.
+    Completed,
+    /// The turns are used up.
+    MaxTurns,
+    /// The call attempts are used up.
+    MaxCallAttempts,
+    /// Broken calls, and no rollback left.
+    FormatError,
+    /// Refusals, and no rollback left.
+    Refusal,
+    /// The context is full.
+    ContextLimit,
+    /// The run's wall time is used up.
+    LimitWall,
+    /// The run's tokens are used up.
+    LimitTokens,
+    /// The run's money is used up.
+    LimitCost,
+    /// Somebody stopped it.
+    Cancelled,
+    /// The model could not be reached or used.
+    Error,
+}
+
+impl StopReason {
+    /// Whether the pass was cut short by a bound rather than by its own end.
+    #[must_use]
+    pub const fn is_capped(self) -> bool {
+        matches!(
+            self,
+            Self::MaxTurns
+                | Self::MaxCallAttempts
+                | Self::ContextLimit
+                | Self::LimitWall
+                | Self::LimitTokens
+                | Self::LimitCost
+        )
+    }
+
+    /// Whether a limit of the whole run was reached, so that no further pass is possible.
+    #[must_use]
+    pub const fn is_run_limit(self) -> bool {
+        matches!(self, Self::LimitWall | Self::LimitTokens | Self::LimitCost)
+    }
+
+    /// The name used in logs and output.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::MaxTurns => "max_turns",
+            Self::MaxCallAttempts => "max_call_attempts",
+            Self::FormatError => "format_error",
+            Self::Refusal => "refusal",
+            Self::ContextLimit => "context_limit",
+            Self::LimitWall => "limit_wall",
+            Self::LimitTokens => "limit_tokens",
+            Self::LimitCost => "limit_cost",
+            Self::Cancelled => "cancelled",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// Where the final answer was taken from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerSource {
+    /// The box of the final reply.
+    FinalReply,
+    /// The last box noted during the loop.
+    Intermediate,
+    /// There is no answer.
+    None,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// There is an answer.
+    Answered,
+    /// It ended well and found none.
+    NoAnswer,
+    /// It could not go on.
+    Failed,
+    /// Somebody stopped it.
+    Cancelled,
+}
+
+/// Figures of one pass.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PassSummary {
+    /// Why it ended.
+    pub stop_reason: StopReason,
+    /// Turns kept.
+    pub turns: u32,
+    /// Replies asked for, kept or not.
+    pub call_attempts: u32,
+    /// Replies dropped.
+    pub rollbacks: u32,
+}
+
+/// Rollbacks of a run by reason.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RollbackCounts {
+    /// All of them.
+    pub total: u32,
+    /// Tags without a readable call.
+    pub format_error: u32,
+    /// Refusal phrases.
+    pub refusal: u32,
+    /// Repeated queries.
+    pub duplicate_query: u32,
+    /// Tool errors that rewriting can cure.
+    pub tool_error: u32,
+}
+
+/// Tool calls of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolCallCounts {
+    /// All that were run.
+    pub total: u32,
+    /// Those that failed.
+    pub failed: u32,
+    /// All that were run, by tool name.
+    pub by_tool: BTreeMap<String, u32>,
+}
+
+/// Tokens of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UsageTotals {
+    /// All prompt tokens, cached ones included.
+    pub input: u64,
+    /// Generated tokens.
+    pub output: u64,
+    /// Prompt tokens that came from a cache.
+    pub cache_read: u64,
+    /// Prompt tokens that were written to a cache.
+    pub cache_write: u64,
+}
+
+/// An error as users and programs meet it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorReport {
+    /// A stable word to branch on.
+    pub kind: String,
+    /// What happened and where.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+/// The figures and the answer of a run: the JSON object of `fathom ask`, less run id and directory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunSummary {
+    /// How it ended.
+    pub status: RunStatus,
+    /// The short answer; null where there is none.
+    pub answer: Option<String>,
+    /// The whole last reply; null in the log, where the message owns it.
+    pub final_text: Option<String>,
+    /// Why the last pass ended; null where none began.
+    pub stop_reason: Option<StopReason>,
+    /// Whether the last pass was cut short by a bound.
+    pub capped: bool,
+    /// All passes in order.
+    pub passes: Vec<PassSummary>,
+    /// Turns kept, over all passes.
+    pub turns: u32,
+    /// Replies asked for, over all passes.
+    pub call_attempts: u32,
+    /// Replies dropped, over all passes.
+    pub rollbacks: RollbackCounts,
+    /// Tool calls, over all passes.
+    pub tool_calls: ToolCallCounts,
+    /// Sub-agents that were run.
+    pub sub_agents: u32,
+    /// Tokens, over all passes.
+    pub usage: UsageTotals,
+    /// US dollars; null where a price is unknown.
+    pub cost_usd: Option<f64>,
+    /// From start to end.
+    pub wall_ms: u64,
+    /// Waiting for the model.
+    pub llm_ms: u64,
+    /// Waiting for tools.
+    pub tool_ms: u64,
+    /// The rest: what the framework itself took.
+    pub overhead_ms: u64,
+    /// Summaries of the passes that failed.
+    pub failure_summaries: Vec<String>,
+    /// What stopped it, where something did; null otherwise.
+    pub error: Option<ErrorReport>,
+}

@@ -1,0 +1,15 @@
+//! Tests of the crate from outside: cases from tables, properties, published files.
+
+mod arguments;
+mod boxed;
+mod calls;
+mod convert;
+mod custom_dialect;
+mod linear;
+mod names;
+mod native;
+mod properties;
+mod render;
+mod schema;
+mod stream;
+mod table;

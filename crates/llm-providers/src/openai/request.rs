@@ -1,0 +1,213 @@
+//! The body of a chat-completions request.
+//!
+//! Decides how messages, tools and parameters are spelled for one server, by its habits.
+
+use core_protocol::{ContentBlock, MediaSource, Message, Role, ToolDefinition};
+use serde_json::{Map, Value, json};
+
+use crate::ChatRequest;
+use crate::function_name::wire_name;
+use crate::history::{NO_RESULT, Turn, note, pair, text_of};
+use crate::native_call::replayed_arguments;
+use crate::quirks::{AssistantPrefix, Quirks, SendReasoning};
+use crate::sampling::overlay;
+use crate::tool_schema::object_schema;
+
+/// What stays the same over all requests of a provider.
+#[derive(Debug)]
+pub(super) struct RequestShape {
+    pub(super) model: String,
+    pub(super) quirks: Quirks,
+    /// Sampling parameters under the server's names.
+    pub(super) sampling: Map<String, Value>,
+    /// The user's own fields; they win over everything.
+    pub(super) extra_body: Map<String, Value>,
+    pub(super) max_tokens: u64,
+}
+
+impl RequestShape {
+    /// The body.
+    pub(super) fn body(&self, request: &ChatRequest) -> Map<String, Value> {
+        let mut body = Map::new();
+        body.insert("model".into(), json!(self.model));
+        body.insert("messages".into(), Value::Array(self.messages(request)));
+        if !request.tools.is_empty() {
+            body.insert("tools".into(), request.tools.iter().map(tool).collect());
+        }
+        let limit = request.max_tokens.unwrap_or(self.max_tokens);
+        body.insert(self.quirks.max_tokens_field.as_deref().unwrap_or("max_tokens").into(), json!(limit));
+        let streams = self.quirks.stream.unwrap_or(true);
+        body.insert("stream".into(), json!(streams));
+        if streams && self.quirks.stream_usage.unwrap_or(true) {
+            body.insert("stream_options".into(), json!({"include_usage": true}));
+        }
+        if request.continue_final_message
+            && self.quirks.assistant_prefix == Some(AssistantPrefix::ContinueFinalMessage)
+        {
+            body.insert("continue_final_message".into(), json!(true));
+            // Its default is true, and both true are refused.
+            body.insert("add_generation_prompt".into(), json!(false));
+        }
+        overlay(&mut body, &self.sampling);
+        if let Some(fields) = &self.quirks.extra_body {
+            overlay(&mut body, fields);
+        }
+        overlay(&mut body, &self.extra_body);
+        body
+    }
+
+    fn messages(&self, request: &ChatRequest) -> Vec<Value> {
+        let mut messages = Vec::with_capacity(request.messages.len() + 1);
+        if !request.system.is_empty() {
+            messages.push(json!({"role": "system", "content": &*request.system}));
+        }
+        for turn in pair(&request.messages) {
+            match turn {
+                Turn::Plain(message) => messages.push(self.plain(message)),
+                Turn::Stray(message) => {
+                    messages.push(json!({"role": "user", "content": text_of(&message.content)}));
+                }
+                Turn::Calls(reply, results) => {
+                    messages.push(self.assistant(reply));
+                    let mut media = Vec::new();
+                    for (call, result) in reply.tool_calls.iter().zip(results) {
+                        let content = result.map_or_else(|| NO_RESULT.to_owned(), |r| self.result_text(r));
+                        messages.push(json!({"role": "tool", "tool_call_id": call.id, "content": content}));
+                        media.extend(result.into_iter().flat_map(|result| self.media(&result.content)));
+                    }
+                    // Tool messages hold text only; what is to be seen follows in a user message.
+                    if !media.is_empty() {
+                        messages.push(json!({"role": "user", "content": media}));
+                    }
+                }
+            }
+        }
+        if request.continue_final_message {
+            let field = match self.quirks.assistant_prefix {
+                Some(AssistantPrefix::PrefixField) => Some("prefix"),
+                Some(AssistantPrefix::PartialField) => Some("partial"),
+                _ => None,
+            };
+            if let (Some(field), Some(Value::Object(last))) = (field, messages.last_mut()) {
+                last.insert(field.into(), json!(true));
+            }
+        }
+        messages
+    }
+
+    fn plain(&self, message: &Message) -> Value {
+        match message.role {
+            Role::Assistant => self.assistant(message),
+            Role::System => json!({"role": "system", "content": text_of(&message.content)}),
+            Role::User | Role::Tool => {
+                if self.media(&message.content).is_empty() {
+                    return json!({"role": "user", "content": text_of(&message.content)});
+                }
+                let parts: Vec<Value> =
+                    message.content.iter().filter_map(|block| self.user_part(block)).collect();
+                json!({"role": "user", "content": parts})
+            }
+        }
+    }
+
+    fn assistant(&self, message: &Message) -> Value {
+        let text = message.joined_text();
+        let has_calls = !message.tool_calls.is_empty();
+        let mut spelled = Map::new();
+        spelled.insert("role".into(), json!("assistant"));
+        let content = if text.is_empty() && has_calls { Value::Null } else { Value::String(text) };
+        spelled.insert("content".into(), content);
+        let send = match self.quirks.send_reasoning.unwrap_or_default() {
+            SendReasoning::Never => false,
+            SendReasoning::WithToolCalls => has_calls,
+            SendReasoning::Always => true,
+        };
+        let thinking = message.joined_thinking();
+        if send && !thinking.is_empty() {
+            let field = self.quirks.reasoning_field.as_deref().unwrap_or("reasoning_content");
+            spelled.insert(field.into(), Value::String(thinking));
+        }
+        if has_calls {
+            let calls = message.tool_calls.iter().map(|call| {
+                let mut spelled = json!({
+                    "id": call.id,
+                    "type": "function",
+                    "function": {
+                        "name": wire_name(&call.server, &call.tool),
+                        "arguments": replayed_arguments(call).to_string(),
+                    },
+                });
+                let extra = call.provider_data.as_ref().and_then(|data| data.get("extra_content"));
+                if let (Some(extra), Some(fields)) = (extra, spelled.as_object_mut()) {
+                    fields.insert("extra_content".into(), extra.clone());
+                }
+                spelled
+            });
+            spelled.insert("tool_calls".into(), calls.collect());
+        }
+        Value::Object(spelled)
+    }
+
+    fn result_text(&self, result: &Message) -> String {
+        let mut text = String::new();
+        for block in &result.content {
+            let line = match (block, self.media_part(block)) {
+                (ContentBlock::Text { text }, _) => text.clone(),
+                (_, Some(_)) => "[shown in the next message]".to_owned(),
+                (other, None) => note(other).unwrap_or_default(),
+            };
+            if !text.is_empty() && !line.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(&line);
+        }
+        text
+    }
+
+    fn media(&self, blocks: &[ContentBlock]) -> Vec<Value> {
+        blocks.iter().filter_map(|block| self.media_part(block)).collect()
+    }
+
+    fn user_part(&self, block: &ContentBlock) -> Option<Value> {
+        match block {
+            ContentBlock::Text { text } => Some(json!({"type": "text", "text": text})),
+            other => {
+                self.media_part(other).or_else(|| note(other).map(|text| json!({"type": "text", "text": text})))
+            }
+        }
+    }
+
+    /// A picture or a recording, where the server takes it.
+    fn media_part(&self, block: &ContentBlock) -> Option<Value> {
+        match block {
+            ContentBlock::Image { source } if self.quirks.images == Some(true) => {
+                let url = match source {
+                    MediaSource::Base64 { media_type, data } => format!("data:{media_type};base64,{data}"),
+                    MediaSource::Url { url } => url.clone(),
+                };
+                Some(json!({"type": "image_url", "image_url": {"url": url}}))
+            }
+            ContentBlock::Audio { source: MediaSource::Base64 { media_type, data } }
+                if self.quirks.audio == Some(true) =>
+            {
+                let format = match media_type.as_str() {
+                    "audio/mpeg" | "audio/mp3" => "mp3",
+                    other => other.rsplit(['/', '-']).next().unwrap_or(other),
+                };
+                Some(json!({"type": "input_audio", "input_audio": {"data": data, "format": format}}))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn tool(definition: &ToolDefinition) -> Value {
+    json!({
+        "type": "function",
+        "function": {
+            "name": wire_name(&definition.server, &definition.name),
+            "description": definition.description,
+            "parameters": object_schema(&definition.input_schema),
+        },
+    })
+}

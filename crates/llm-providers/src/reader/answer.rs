@@ -1,0 +1,245 @@
+//! Picks the short answer out of the best sentences, and says how sure that is.
+//!
+//! Decides by features of a candidate and its place: its form against what is asked, how near it stands to the
+//! words of the relation, on which side, after which preposition. What to do with the answer is left to
+//! `strategy`.
+
+mod context;
+mod definition;
+mod fit;
+
+use std::collections::HashMap;
+
+use self::context::Context;
+use super::evidence::{Document, Passage, rank};
+use super::question::{Asks, Question};
+use super::lexicon::Lexicon;
+use super::spans::{SpanKind, spans};
+use super::text::TokenKind;
+
+/// An answer with what it rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Answer {
+    /// The short answer.
+    pub(super) text: String,
+    /// The sentence that holds it.
+    pub(super) sentence: String,
+    /// Index of its document.
+    pub(super) document: usize,
+    /// How sure it is, 0 to 1: see [`SURE`] and [`ENOUGH`].
+    pub(super) confidence: f32,
+    /// What candidates are ordered by.
+    pub(super) score: f32,
+    /// The sentence's cover of the question.
+    pub(super) passage: Passage,
+    /// How well the form suits what is asked.
+    pub(super) fit: f32,
+}
+
+impl Answer {
+    /// An answer whose sentence is no longer in view.
+    pub(super) fn bare(text: &str) -> Self {
+        let passage =
+            Passage { document: usize::MAX, sentence: 0, coverage: 1.0, entity: 1.0, relation: 1.0, title: 0.0, score: 0.0 };
+        Self {
+            text: text.to_owned(),
+            sentence: String::new(),
+            document: usize::MAX,
+            confidence: ENOUGH,
+            score: 0.0,
+            passage,
+            fit: 0.5,
+        }
+    }
+}
+
+/// From here on looking further is not worth a call.
+pub(super) const SURE: f32 = 0.86;
+/// From here on the answer is given; below, none is.
+pub(super) const ENOUGH: f32 = 0.62;
+
+/// One candidate before it is compared with the others.
+#[derive(Debug, Clone)]
+struct Candidate {
+    text: String,
+    passage: usize,
+    score: f32,
+    fit: f32,
+    relation: f32,
+}
+
+/// The answers found, best first, each short answer once.
+pub(super) fn answers(question: &Question, documents: &[Document]) -> Vec<Answer> {
+    let passages = rank(question, documents);
+    let genera = genera(documents);
+    let mut candidates = Vec::new();
+    for (index, passage) in passages.iter().enumerate() {
+        let Some(document) = documents.get(passage.document) else { continue };
+        let Some(sentence) = document.sentences.get(passage.sentence) else { continue };
+        let context = Context::new(question, document, passage, &sentence.text, &genera);
+        collect(question, &context, index, &mut candidates);
+    }
+    merge(question, &passages, documents, candidates)
+}
+
+/// What the documents say that their subjects are, by title.
+fn genera(documents: &[Document]) -> HashMap<String, &[String]> {
+    let named = |document: &Document| {
+        // "Rust (Programming Language)" is called Rust in a text, "The Magic Flute" may lose its article.
+        let title = document.title.to_lowercase();
+        let bare = title.split(" (").next().unwrap_or_default().trim_start_matches("the ").to_owned();
+        [title, bare]
+    };
+    documents.iter().flat_map(|document| named(document).map(|name| (name, document.genus.as_slice()))).collect()
+}
+
+fn collect(question: &Question, context: &Context<'_>, index: usize, candidates: &mut Vec<Candidate>) {
+    match question.asks {
+        Asks::Definition => {
+            if let Some((text, fit)) = definition::definition(question, context) {
+                candidates.push(Candidate { text, passage: index, score: context.base() + fit, fit, relation: 0.0 });
+            }
+            return;
+        }
+        Asks::YesNo => {
+            candidates.push(Candidate { text: "yes".to_owned(), passage: index, score: context.base(), fit: 0.5, relation: 0.0 });
+            return;
+        }
+        Asks::Reason => {
+            if let Some((text, fit)) = definition::reason(context) {
+                candidates.push(Candidate { text, passage: index, score: context.base() + fit, fit, relation: 0.0 });
+            }
+            return;
+        }
+        _ => {}
+    }
+    let mut pieces = spans(&context.tokens);
+    fit::narrowed(question, context, &mut pieces);
+    for span in pieces {
+        let Some(fit) = fit::of_span(question, context, &span) else { continue };
+        let text = polish(question, context, &span, span.text(context.text, &context.tokens));
+        if text.is_empty() || text.len() > 160 {
+            continue;
+        }
+        candidates.push(Candidate { text, passage: index, score: context.base() + fit.total(), fit: fit.form, relation: fit.relation });
+    }
+    if let Some(fit) = fit::of_title(question, context) {
+        let text = context.title.to_owned();
+        candidates.push(Candidate { text, passage: index, score: context.base() + fit.total(), fit: fit.form, relation: 0.0 });
+    }
+}
+
+/// The form in which the answer is given.
+fn polish(question: &Question, context: &Context<'_>, span: &super::spans::Span, text: &str) -> String {
+    let mut text = text.trim().trim_end_matches([',', ';', ':']).to_owned();
+    match (question.asks, span.kind) {
+        (Asks::Year, SpanKind::Date) => {
+            // Of "1 July 1867" a question for the year wants 1867.
+            let year = context.tokens.get(span.first..span.end).unwrap_or_default().iter().rev().find(|token| {
+                token.text.len() >= 3 && token.text.bytes().all(|byte| byte.is_ascii_digit())
+            });
+            year.map(|token| token.text.to_owned()).unwrap_or_default()
+        }
+        (Asks::Count | Asks::Quantity(_), SpanKind::Number | SpanKind::Quantity(_)) => {
+            if question.unit.is_some() || asks_in_unit(question) {
+                // The question names the unit, so the number is enough.
+                let end = context.tokens.get(span.first..span.end).unwrap_or_default().iter().take_while(|token| {
+                    token.kind == TokenKind::Number
+                        || Lexicon::shared().is_number(&token.folded)
+                        || token.is_mark("-")
+                        || token.is_mark("–")
+                        || matches!(token.folded.as_str(), "to" | "or" | "and")
+                });
+                if let Some(last) = end.last().and_then(|token| token.end.checked_sub(context.tokens.get(span.first)?.start)) {
+                    text.truncate(last);
+                }
+            }
+            if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b',') {
+                text.retain(|c| c != ',');
+            }
+            text
+        }
+        _ => text,
+    }
+}
+
+/// "How high is X in metres?"
+fn asks_in_unit(question: &Question) -> bool {
+    let lower = question.text.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric()).peekable();
+    while let Some(word) = words.next() {
+        if word == "in" && words.peek().is_some_and(|next| !Lexicon::shared().unit(next).is_empty()) {
+            return matches!(question.asks, Asks::Quantity(_));
+        }
+    }
+    false
+}
+
+/// The key by which two spellings are the same answer.
+fn key(text: &str) -> String {
+    let lower = text.to_lowercase();
+    lower.trim_start_matches("the ").chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+/// Joins equal answers: each further sentence adds a little.
+fn merge(
+    question: &Question,
+    passages: &[Passage],
+    documents: &[Document],
+    mut candidates: Vec<Candidate>,
+) -> Vec<Answer> {
+    for candidate in &mut candidates {
+        if let Some(passage) = passages.get(candidate.passage) {
+            candidate.score += 0.8 * confidence(question, passage, candidate);
+        }
+    }
+    candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.passage.cmp(&b.passage)).then(a.text.cmp(&b.text)));
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut list: Vec<(Candidate, u32)> = Vec::new();
+    for candidate in candidates {
+        let key = key(&candidate.text);
+        if key.is_empty() {
+            continue;
+        }
+        match places.get(&key).and_then(|at| list.get_mut(*at)) {
+            Some((first, times)) => {
+                if first.passage != candidate.passage && *times < 3 && candidate.score > first.score - 0.7 {
+                    first.score += 0.08;
+                    *times += 1;
+                }
+            }
+            None => {
+                places.insert(key, list.len());
+                list.push((candidate, 0));
+            }
+        }
+    }
+    list.sort_by(|a, b| b.0.score.total_cmp(&a.0.score));
+    if std::env::var("DBG").is_ok() { eprintln!("Q {:?} {:?} class {:?} slot {:?} prep {:?} naming {} terms {:?}", question.text, question.asks, question.class, question.slot, question.preposition, question.naming, question.terms.iter().map(|t| (&t.stem, t.weight, t.role)).collect::<Vec<_>>()); for (c,_) in list.iter().take(6) { eprintln!("   {:.3} fit {:.3} rel {} {:?} p{}", c.score, c.fit, c.relation, c.text, c.passage); } }
+    let answers = list.into_iter().take(12).filter_map(|(candidate, _)| {
+        let passage = *passages.get(candidate.passage)?;
+        let sentence = documents.get(passage.document)?.sentences.get(passage.sentence)?;
+        let confidence = confidence(question, &passage, &candidate);
+        Some(Answer {
+            text: candidate.text,
+            sentence: sentence.text.clone(),
+            document: passage.document,
+            confidence,
+            score: candidate.score,
+            passage,
+            fit: candidate.fit,
+        })
+    });
+    answers.collect()
+}
+
+/// How sure an answer is: what it is about must be covered, what is asked about it too, and the form must suit.
+fn confidence(question: &Question, passage: &Passage, candidate: &Candidate) -> f32 {
+    let has_entity = question.terms.iter().any(|term| term.role == super::question::Role::Entity);
+    let entity = if has_entity { passage.entity } else { passage.coverage };
+    let relation = passage.relation.max(candidate.relation);
+    let coverage = passage.coverage.max(0.5 * (entity + relation) * f32::from(u8::from(candidate.relation > 0.0)));
+    let form = (candidate.fit / 0.5).clamp(0.0, 1.0);
+    let lacking = (0.75 - entity).max(0.0) * 0.9 + (0.5 - relation).max(0.0) * 0.6;
+    (0.45 * coverage + 0.3 * entity.min(relation) + 0.25 * form - lacking).clamp(0.0, 1.0)
+}

@@ -1,0 +1,301 @@
+//! From a response's bytes to events, whatever the wire format.
+//!
+//! Decides how a body is read: as server-sent events, or as one JSON object where the server does not
+//! stream, told apart by what arrives rather than by what the headers claim. What the data means is
+//! left to an engine's [`Assembler`].
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use core_protocol::Completion;
+use futures_util::stream::{self, BoxStream, StreamExt};
+use reqwest::Response;
+use reqwest::header::CONTENT_TYPE;
+use serde_json::Value;
+
+use crate::classify::{WireError, from_stream, looks_like_html, one_line};
+use crate::http::HttpEndpoint;
+use crate::provider::EventStream;
+use crate::sse::{SseDecoder, SseEvent};
+use crate::{Endpoint, LlmError, StreamEvent};
+
+/// Longest body, in bytes, that is read; no model says more.
+const MAX_BODY: usize = 256 * 1024 * 1024;
+/// How long the end of a body is waited for once the reply is whole.
+const AFTER_END: Duration = Duration::from_millis(50);
+/// Characters of a body that an error shows.
+const SHOWN: usize = 200;
+
+/// Makes a completion out of an engine's events.
+pub(crate) trait Assembler: Send + 'static {
+    /// Takes one event in. Appends what it brings. An error ends the stream.
+    fn event(&mut self, event: SseEvent, out: &mut VecDeque<StreamEvent>) -> Result<(), LlmError>;
+
+    /// Whether the reply's end was seen, so that nothing more is waited for.
+    fn is_complete(&self) -> bool;
+
+    /// Takes a whole reply in, as it comes without streaming.
+    fn whole(&mut self, body: &Value, out: &mut VecDeque<StreamEvent>) -> Result<(), LlmError>;
+
+    /// The reply, once no more bytes come; an error where it is not complete.
+    fn finish(&mut self) -> Result<Completion, LlmError>;
+}
+
+/// How the body is read; not known before its first byte that is no blank.
+enum Mode {
+    Unknown,
+    Events(SseDecoder),
+    Json,
+    Page,
+}
+
+struct Reader<A> {
+    http: Arc<HttpEndpoint>,
+    body: BoxStream<'static, reqwest::Result<Bytes>>,
+    content_type: String,
+    mode: Mode,
+    /// The bytes so far where they must be read as a whole; else their beginning, for messages.
+    kept: Vec<u8>,
+    read: usize,
+    events: Vec<SseEvent>,
+    seen_event: bool,
+    assembler: A,
+    queue: VecDeque<StreamEvent>,
+    ended: bool,
+}
+
+/// Reads a response as events.
+pub(crate) fn read<A: Assembler>(http: Arc<HttpEndpoint>, response: Response, assembler: A) -> EventStream {
+    let content_type = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    let reader = Reader {
+        http,
+        body: response.bytes_stream().boxed(),
+        content_type,
+        mode: Mode::Unknown,
+        kept: Vec::new(),
+        read: 0,
+        events: Vec::new(),
+        seen_event: false,
+        assembler,
+        queue: VecDeque::new(),
+        ended: false,
+    };
+    stream::try_unfold(reader, |mut reader| async move {
+        let event = reader.next().await?;
+        Ok(event.map(|event| (event, reader)))
+    })
+    .boxed()
+}
+
+impl<A: Assembler> Reader<A> {
+    async fn next(&mut self) -> Result<Option<StreamEvent>, LlmError> {
+        loop {
+            if let Some(event) = self.queue.pop_front() {
+                return Ok(Some(event));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            match self.body.next().await {
+                Some(Ok(bytes)) => {
+                    self.take(&bytes)?;
+                    if self.ended {
+                        self.read_to_end().await;
+                    }
+                }
+                Some(Err(error)) => {
+                    self.drain()?;
+                    // The reply may be whole although the connection was not closed as it should be.
+                    match self.assembler.finish() {
+                        Ok(completion) if self.seen_event => self.end(completion),
+                        _ => return Err(broken(self.http.transport_error(error))),
+                    }
+                }
+                None => self.finish()?,
+            }
+        }
+    }
+
+    /// Reads what follows the reply's end, so that the connection can serve the next request. A server
+    /// that does not close the body is not waited for.
+    async fn read_to_end(&mut self) {
+        let rest = async { while let Some(Ok(_)) = self.body.next().await {} };
+        let _ = tokio::time::timeout(AFTER_END, rest).await;
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), LlmError> {
+        self.read = self.read.saturating_add(bytes.len());
+        if self.read > MAX_BODY {
+            return Err(self.malformed(format!("it is longer than {MAX_BODY} bytes")));
+        }
+        if matches!(self.mode, Mode::Unknown) {
+            self.kept.extend_from_slice(bytes);
+            let Some(mode) = mode_of(&self.kept, &self.content_type) else { return Ok(()) };
+            self.mode = mode;
+            if let Mode::Events(decoder) = &mut self.mode {
+                let pushed = decoder.push(&self.kept, &mut self.events);
+                self.kept.truncate(SHOWN * 4);
+                return self.handle(pushed.is_ok());
+            }
+            return Ok(());
+        }
+        match &mut self.mode {
+            Mode::Events(decoder) => {
+                let pushed = decoder.push(bytes, &mut self.events);
+                self.handle(pushed.is_ok())
+            }
+            Mode::Unknown | Mode::Json => {
+                self.kept.extend_from_slice(bytes);
+                Ok(())
+            }
+            Mode::Page => {
+                if self.kept.len() < 16 * 1024 {
+                    self.kept.extend_from_slice(bytes);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn handle(&mut self, fits: bool) -> Result<(), LlmError> {
+        self.drain()?;
+        if !fits {
+            return Err(self.malformed("one event is too long".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Gives the decoded events to the assembler.
+    fn drain(&mut self) -> Result<(), LlmError> {
+        for event in std::mem::take(&mut self.events) {
+            if self.ended {
+                break;
+            }
+            self.seen_event = true;
+            self.assembler.event(event, &mut self.queue)?;
+            if self.assembler.is_complete() {
+                let completion = self.assembler.finish()?;
+                self.end(completion);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), LlmError> {
+        if let Mode::Events(decoder) = &mut self.mode {
+            decoder.finish(&mut self.events);
+            self.drain()?;
+            if self.ended {
+                return Ok(());
+            }
+            if !self.seen_event {
+                return Err(self.malformed(format!("no events in it: {}", self.start())));
+            }
+            let completion = self.assembler.finish()?;
+            self.end(completion);
+            return Ok(());
+        }
+        let endpoint = Arc::clone(self.http.endpoint());
+        match &self.mode {
+            Mode::Page => {
+                let page = WireError::from_text(&String::from_utf8_lossy(&self.kept));
+                Err(LlmError::NotAnApi { endpoint, status: None, detail: page.detail() })
+            }
+            Mode::Json => {
+                let Ok(value) = serde_json::from_slice::<Value>(&self.kept) else {
+                    return Err(self.malformed(format!("no valid JSON: {}", self.start())));
+                };
+                self.kept.clear();
+                self.assembler.whole(&value, &mut self.queue)?;
+                let completion = self.assembler.finish()?;
+                self.end(completion);
+                Ok(())
+            }
+            Mode::Unknown | Mode::Events(_) => {
+                Err(LlmError::StreamBroken { endpoint, detail: "the answer is empty".to_owned() })
+            }
+        }
+    }
+
+    fn end(&mut self, completion: Completion) {
+        self.queue.push_back(StreamEvent::Done(Box::new(completion)));
+        self.ended = true;
+    }
+
+    fn start(&self) -> String {
+        let text = String::from_utf8_lossy(&self.kept);
+        self.http.scrubber().scrub(&one_line(&text, SHOWN))
+    }
+
+    fn malformed(&self, detail: String) -> LlmError {
+        LlmError::Malformed { endpoint: Arc::clone(self.http.endpoint()), detail }
+    }
+}
+
+/// A fault in the middle of a body is a broken stream, whatever the client library calls it.
+fn broken(error: LlmError) -> LlmError {
+    match error {
+        LlmError::Timeout { endpoint, .. } => {
+            LlmError::StreamBroken { endpoint, detail: "the connection timed out".to_owned() }
+        }
+        other => other,
+    }
+}
+
+/// What the first bytes are; none while they are only blanks.
+fn mode_of(start: &[u8], content_type: &str) -> Option<Mode> {
+    let bytes = start.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(start);
+    let first = bytes.iter().position(|byte| !byte.is_ascii_whitespace())?;
+    let rest = bytes.get(first..).unwrap_or_default();
+    Some(match rest.first() {
+        Some(b'{' | b'[') => Mode::Json,
+        Some(b'<') if content_type.contains("html") || looks_like_html(&String::from_utf8_lossy(rest)) => {
+            Mode::Page
+        }
+        _ => Mode::Events(SseDecoder::default()),
+    })
+}
+
+/// The JSON of an event's data. An error object in it is an error.
+pub(crate) fn event_json(
+    endpoint: &Arc<Endpoint>,
+    http: &HttpEndpoint,
+    event: &SseEvent,
+) -> Result<Value, LlmError> {
+    let Ok(value) = serde_json::from_str::<Value>(&event.data) else {
+        let shown = http.scrubber().scrub(&one_line(&event.data, SHOWN));
+        let endpoint = Arc::clone(endpoint);
+        if event.event == "error" {
+            let error = WireError { message: shown, ..WireError::default() };
+            return Err(from_stream(&endpoint, error));
+        }
+        return Err(LlmError::Malformed { endpoint, detail: format!("an event holds no valid JSON: {shown}") });
+    };
+    match error_in(&value, event.event == "error") {
+        Some(mut error) => {
+            error.message = http.scrubber().scrub(&error.message);
+            Err(from_stream(endpoint, error))
+        }
+        None => Ok(value),
+    }
+}
+
+/// The error that an object is, if it is one. `announced`: the event's name says that it is.
+pub(crate) fn error_in(value: &Value, announced: bool) -> Option<WireError> {
+    let is_error_object = value.get("object").and_then(Value::as_str) == Some("error");
+    let has_error = value.get("error").is_some_and(|error| !error.is_null());
+    // Replies and events of either format have one of these; a bare `detail` or `message` is an error.
+    let is_reply = ["choices", "content", "type"].iter().any(|field| value.get(*field).is_some());
+    if !announced && !has_error && !is_error_object && is_reply {
+        return None;
+    }
+    WireError::from_json(value)
+        .or_else(|| announced.then(|| WireError { message: value.to_string(), ..WireError::default() }))
+}

@@ -1,0 +1,187 @@
+//! A server program: its start, its standard error, its end.
+//!
+//! Decides how a program is asked to end and how long it has for that. That nothing of it outlives
+//! this process is the work of the watchdog that `spawn` puts in front of it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::environment;
+use super::failure::{self, StartFailure};
+use super::tail::Tail;
+use crate::spawn::{ChildSetup, spawn, stop};
+
+/// From the end of its input until a program is sent TERM.
+const LEAVE_TIME: Duration = Duration::from_millis(800);
+/// From TERM until KILL.
+const TERM_TIME: Duration = Duration::from_millis(1500);
+/// From KILL until nobody waits any longer.
+const KILL_TIME: Duration = Duration::from_secs(1);
+/// A line of standard error that is longer is logged in pieces of this size, in bytes.
+const LOG_LINE: usize = 4096;
+
+/// A running program. Dropping it ends the program and all that it started.
+#[derive(Debug)]
+pub(crate) struct ChildProcess {
+    exit: watch::Receiver<Option<ExitStatus>>,
+    stop: CancellationToken,
+    _stop_on_drop: DropGuard,
+}
+
+impl ChildProcess {
+    /// Starts a program; what it prints on standard error goes to the log and to `tail`.
+    ///
+    /// # Errors
+    /// Why it could not be started.
+    pub(crate) async fn start(
+        server: Arc<str>,
+        command: &str,
+        args: &[String],
+        env: &BTreeMap<String, String>,
+        cwd: Option<&Path>,
+        tail: Arc<Tail>,
+    ) -> Result<(Self, ChildStdout, ChildStdin), StartFailure> {
+        let failed = |error| failure::of_spawn(command, cwd, error);
+        let mut program = Command::new(command);
+        program
+            .args(args)
+            .env_clear()
+            .envs(environment::of_server(std::env::vars_os(), env))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(cwd) = cwd {
+            program.current_dir(cwd);
+        }
+        let child = spawn(program, ChildSetup::tied_to_parent()).await.map_err(failed)?;
+        let mut child = Guarded(child);
+        let pipes = (child.0.stdout.take(), child.0.stdin.take(), child.0.stderr.take());
+        let (Some(stdout), Some(stdin), Some(stderr)) = pipes else {
+            return Err(failed(std::io::Error::other("its pipes are missing")));
+        };
+        let drained = tokio::spawn(drain(server, stderr, tail));
+        let (exit_sender, exit) = watch::channel(None);
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        tokio::spawn(async move {
+            let status = child.end(&stopped).await;
+            // What it printed last is part of how it ended. A descendant that kept the pipe open is
+            // not waited for.
+            let _ = timeout(KILL_TIME, drained).await;
+            exit_sender.send_replace(status);
+        });
+        Ok((Self { exit, stop: stop.clone(), _stop_on_drop: stop.drop_guard() }, stdout, stdin))
+    }
+
+    /// Asks the program to end; its input must have been closed.
+    pub(crate) fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// How the program ended, waiting for its end for at most `limit`; none where it still runs or
+    /// its status is not known.
+    pub(crate) async fn ended(&self, limit: Duration) -> Ended {
+        let mut exit = self.exit.clone();
+        match timeout(limit, exit.wait_for(Option::is_some)).await {
+            Ok(Ok(status)) => Ended::Yes(*status),
+            // The task that minds the child is gone, and the child with it.
+            Ok(Err(_)) => Ended::Yes(None),
+            Err(_) => Ended::No,
+        }
+    }
+}
+
+/// Whether a program has ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Ended {
+    /// It has, with this status where that is known.
+    Yes(Option<ExitStatus>),
+    /// It runs.
+    No,
+}
+
+/// The longest that [`ChildProcess::stop`] takes to do its work.
+pub(crate) const STOP_TIME: Duration = LEAVE_TIME.saturating_add(TERM_TIME).saturating_add(KILL_TIME);
+
+/// A child whose tree is ended when this is dropped, be it with the runtime.
+#[derive(Debug)]
+struct Guarded(Child);
+
+impl Guarded {
+    /// Waits until the program has ended, by itself or because it was asked to.
+    async fn end(&mut self, stopped: &CancellationToken) -> Option<ExitStatus> {
+        tokio::select! {
+            status = self.0.wait() => return status.ok(),
+            () = stopped.cancelled() => {}
+        }
+        for patience in [LEAVE_TIME, TERM_TIME, KILL_TIME] {
+            if let Ok(status) = timeout(patience, self.0.wait()).await {
+                return status.ok();
+            }
+            // The first is TERM, the second ends the grace.
+            stop(&self.0);
+        }
+        tracing::warn!("a tool server could not be ended");
+        None
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        stop(&self.0);
+    }
+}
+
+/// Reads standard error to its end, so that the program never waits for a reader.
+async fn drain(server: Arc<str>, mut stderr: impl AsyncRead + Unpin, tail: Arc<Tail>) {
+    let mut buffer = vec![0; 16 * 1024];
+    let mut line = Vec::with_capacity(LOG_LINE);
+    let log = |line: &mut Vec<u8>| {
+        if !line.is_empty() {
+            tracing::debug!(%server, line = %super::text::clean(&String::from_utf8_lossy(line)), "stderr");
+            tail.push(line);
+            line.clear();
+        }
+    };
+    loop {
+        let read = match stderr.read(&mut buffer).await {
+            Ok(0) | Err(_) => break,
+            Ok(read) => read,
+        };
+        for &byte in &buffer[..read] {
+            if byte == b'\n' {
+                log(&mut line);
+                continue;
+            }
+            if line.len() == LOG_LINE {
+                log(&mut line);
+            }
+            line.push(byte);
+        }
+    }
+    log(&mut line);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn standard_error_is_kept_in_bounded_lines() {
+        let tail = Arc::new(Tail::default());
+        let printed = format!("first\n\n{}\nlast without end", "x".repeat(3 * LOG_LINE));
+        drain("s".into(), printed.as_bytes(), Arc::clone(&tail)).await;
+        let shown = tail.indented().unwrap();
+        assert!(shown.starts_with("  first\n  xxx") && shown.ends_with("\n  last without end"), "{shown}");
+        assert_eq!(shown.lines().count(), 5);
+    }
+}

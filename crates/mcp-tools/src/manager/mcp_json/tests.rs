@@ -1,0 +1,168 @@
+//! Files of desktop clients, good and broken.
+
+use super::*;
+
+fn lookup(name: &str) -> Option<String> {
+    (name == "TOKEN").then(|| "s3cr3t".to_owned())
+}
+
+fn read(text: &str) -> Result<Vec<ServerSpec>, ToolsError> {
+    parse_mcp_json(text, "mcp.json", &lookup)
+}
+
+#[test]
+fn files_of_other_clients_are_read() {
+    let specs = read(
+        r#"{
+          // comments and trailing commas are JSON5
+          "mcpServers": {
+            "files": {
+              "command": "npx",
+              "args": ["-y", "@modelcontextprotocol/server-filesystem", "/tmp"],
+              "autoApprove": ["read_file"],
+              "disabledTools": ["write_file"],
+            },
+            "remote": {
+              "type": "streamableHttp",
+              "url": "https://example.org/mcp",
+              "headers": {"Authorization": "Bearer ${TOKEN}"},
+              "timeout": 60,
+            },
+            "off": {"command": "x", "env": {"KEY": "${UNSET}"}, "disabled": true},
+            "own": {command: 'python3', args: ['-m', 'x'], cwd: '/srv', env: {PORT: 80, T: '${env:TOKEN}'},
+                    start_limit: 5, call_limit: 7.5, max_concurrency: 2},
+          },
+          "globalShortcut": "",
+        }"#,
+    )
+    .unwrap();
+    assert_eq!(specs.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>(), ["files", "remote", "own"]);
+    match &specs[0].transport {
+        Transport::Stdio { command, args, .. } => {
+            assert_eq!((command.as_str(), args.len()), ("npx", 3));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(specs[0].disabled_tools, ["write_file"]);
+    match &specs[1].transport {
+        Transport::Http { url, headers, .. } => {
+            assert_eq!(url, "https://example.org/mcp");
+            assert_eq!(headers["Authorization"], "Bearer s3cr3t");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(specs[1].call_limit, Duration::from_secs(60));
+    match &specs[2].transport {
+        Transport::Stdio { env, cwd, .. } => {
+            assert_eq!(env["PORT"], "80");
+            assert_eq!(env["T"], "s3cr3t");
+            assert_eq!(cwd.as_deref(), Some(std::path::Path::new("/srv")));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(specs[2].start_limit, Duration::from_secs(5));
+    assert_eq!(specs[2].call_limit, Duration::from_millis(7500));
+    assert_eq!(specs[2].max_concurrency, Some(2));
+}
+
+#[test]
+fn an_editors_file_and_an_empty_one_are_read() {
+    assert_eq!(
+        read(r#"{"servers": {"a": {"type": "stdio", "command": "x"}}, "inputs": []}"#).unwrap().len(),
+        1
+    );
+    assert_eq!(read("\u{feff}{mcpServers: {}}").unwrap().len(), 0);
+}
+
+#[test]
+fn faults_are_located() {
+    for (text, expected) in [
+        ("{\n  \"mcpServers\": {\n    \"a\" {}\n}}", "mcp.json:3:9: not valid JSON: expected colon"),
+        ("", "mcp.json:1:1: not valid JSON: "),
+        ("[]", "mcp.json: expected an object"),
+        ("{\"mcpservers\":\n {}}", "mcp.json:1: mcpservers: unknown key: do you mean `mcpServers`?"),
+        ("{\"other\": 1}", "mcp.json: there is no key `mcpServers`"),
+        ("{\"mcpServers\": []}", "mcp.json:1: mcpServers: expected an object of servers, found a list"),
+        ("{mcpServers: {\n a: 'x'}}", "mcp.json:2: mcpServers.a: expected an object, found a string"),
+        ("{mcpServers: {\n a: {}}}", "mcp.json:2: mcpServers.a: a server needs `command`, or `url`"),
+        (
+            "{mcpServers: {\n a: {\n comand: 'x'}}}",
+            "mcp.json:3: mcpServers.a.comand: unknown key: do you mean `command`?",
+        ),
+        (
+            "{mcpServers: {a: {command: 'x',\nqqq: 1}}}",
+            "mcp.json:2: mcpServers.a.qqq: unknown key: known keys: command",
+        ),
+        (
+            "{mcpServers: {a: {command: 'x',\n\nenv: {\nKEY: '${UNSET}'}}}}",
+            "mcp.json:4: mcpServers.a.env.KEY: the environment variable `UNSET` is not set",
+        ),
+        (
+            "{mcpServers: {a: {command: 'x', args: '-v'}}}",
+            "mcp.json:1: mcpServers.a.args: expected a list of strings, found a string",
+        ),
+        (
+            "{mcpServers: {a: {command: ['x']}}}",
+            "mcp.json:1: mcpServers.a.command: expected a string, found a list",
+        ),
+        ("{mcpServers: {a: {command: ' '}}}", "mcp.json:1: mcpServers.a.command: no program is named"),
+        (
+            "{mcpServers: {a: {type: 'sse', url: 'http://h/sse'}}}",
+            "mcp.json:1: mcpServers.a.type: the old HTTP+SSE",
+        ),
+        (
+            "{mcpServers: {a: {type: 'ws', url: 'x'}}}",
+            "mcpServers.a.type: unknown type `ws`: use `stdio` or `http`",
+        ),
+        ("{mcpServers: {a: {type: 'http'}}}", "mcpServers.a: a server of the type `http` needs `url`"),
+        (
+            "{mcpServers: {a: {url: 'h:p', command: 'x'}}}",
+            "mcpServers.a.command: a server of the type `http` has no",
+        ),
+        (
+            "{mcpServers: {a: {command: 'x', headers: {}}}}",
+            "mcpServers.a.headers: a server of the type `stdio` has no",
+        ),
+        (
+            "{mcpServers: {a: {command: 'x', timeout: 600000}}}",
+            "mcpServers.a.timeout: 600000 seconds are too long: 1200 at most",
+        ),
+        (
+            "{mcpServers: {a: {command: 'x', timeout: -1}}}",
+            "mcpServers.a.timeout: expected a number of seconds above 0",
+        ),
+        (
+            "{mcpServers: {a: {command: 'x', disabled: 'no'}}}",
+            "mcpServers.a.disabled: expected true or false, found a string",
+        ),
+        (
+            "{mcpServers: {a: {command: 'x', max_concurrency: 0}}}",
+            "mcpServers.a.max_concurrency: expected a whole number",
+        ),
+        (
+            "{mcpServers: {a: {url: 'http://h/', serverUrl: 'http://h/'}}}",
+            "mcpServers.a.serverUrl: says the same as `url`",
+        ),
+        (
+            "{mcpServers: {a: {command: 'x'},\n b: {command: 'x'},\n a: {command: 'y'}}}",
+            "mcp.json:3: mcpServers.a: the name stands in lines 1 and 3",
+        ),
+    ] {
+        let problem = read(text).unwrap_err();
+        assert!(problem.to_string().contains(expected), "{text}\n{problem}\n{expected}");
+        assert!(!problem.is_retryable());
+    }
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn addresses_are_checked() {
+    let problem = read("{mcpServers: {a: {url: 'ftp://h/'}}}").unwrap_err().to_string();
+    assert!(problem.contains("mcpServers.a.url: the address has the scheme `ftp`"), "{problem}");
+}
+
+#[test]
+fn depth_is_bounded() {
+    let text = format!("{{mcpServers: {}", "[".repeat(200_000));
+    assert!(read(&text).unwrap_err().to_string().contains("nested deeper than 100 levels"));
+}

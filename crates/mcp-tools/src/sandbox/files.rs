@@ -1,0 +1,85 @@
+//! The files that a sandbox may touch, as a landlock ruleset.
+//!
+//! Decides the list: the scratch directory to write, the system to read, nothing else; no TCP port; and
+//! neither signals nor abstract sockets out of the sandbox where the kernel can keep them in.
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// Landlock's version from which shortening a file counts as writing it.
+pub(super) const CONFINES_TRUNCATION: i32 = 3;
+
+/// Read and executed. Links among them are followed once, here.
+const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"];
+
+/// Read. Of `/etc` only what libraries need to run: no accounts, no keys, no configuration of services.
+/// Of `/proc` and `/sys` only what says how much there is of the machine.
+const READ: &[&str] = &[
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/timezone",
+    "/etc/mime.types",
+    "/etc/magic",
+    "/etc/fonts",
+    "/etc/ssl/openssl.cnf",
+    "/etc/ssl/certs",
+    "/etc/python3",
+    "/etc/alternatives",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/filesystems",
+    "/sys/devices/system/cpu",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/zero",
+];
+
+/// Read and written: devices that keep nothing.
+const DEVICES: &[&str] = &["/dev/null", "/dev/full"];
+
+#[cfg(target_os = "linux")]
+pub(super) fn version() -> i32 {
+    crate::spawn::landlock_version()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn version() -> i32 {
+    0
+}
+
+/// The ruleset for one sandbox. Paths that do not exist are left out.
+pub(super) fn ruleset(scratch: &Path, readable: &[PathBuf]) -> Result<OwnedFd, String> {
+    build(scratch, readable).map_err(|error| error.to_string())?.ok_or_else(|| "the kernel has no landlock".into())
+}
+
+fn build(scratch: &Path, readable: &[PathBuf]) -> Result<Option<OwnedFd>, landlock::RulesetError> {
+    use landlock::{
+        ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+        RulesetCreatedAttr, Scope,
+    };
+    // The newest that the library knows; what the kernel does not know yet is left out.
+    const NEWEST: ABI = ABI::V9;
+    let all = AccessFs::from_all(NEWEST);
+    let look = AccessFs::ReadFile | AccessFs::ReadDir;
+    let devices = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev | AccessFs::MakeSock;
+    let mut rules: Vec<(&Path, BitFlags<AccessFs>)> = vec![(scratch, all & !devices)];
+    rules.extend(SYSTEM.iter().map(|path| (Path::new(*path), look | AccessFs::Execute)));
+    rules.extend(readable.iter().map(|path| (path.as_path(), look | AccessFs::Execute)));
+    rules.extend(READ.iter().map(|path| (Path::new(*path), look)));
+    rules.extend(DEVICES.iter().map(|path| (Path::new(*path), look | AccessFs::WriteFile | AccessFs::Truncate)));
+
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(all)?
+        .handle_access(AccessNet::from_all(NEWEST))?
+        .scope(Scope::from_all(NEWEST))?
+        .create()?;
+    for (path, access) in rules {
+        let Ok(opened) = PathFd::new(path) else { continue };
+        let access = if path.is_dir() { access } else { access & AccessFs::from_file(NEWEST) };
+        ruleset = ruleset.add_rule(PathBeneath::new(opened, access))?;
+    }
+    Ok(ruleset.into())
+}

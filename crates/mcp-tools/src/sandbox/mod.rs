@@ -1,0 +1,245 @@
+//! Confinement of code that a model wrote.
+//!
+//! Decides which layers confine a child on this machine, what they let through, and what is said about
+//! it. Starting the child, talking to it and ending it is left to the servers that use it.
+//!
+//! The layers: landlock (files, TCP ports, signals and abstract sockets), seccomp (an allow-list of
+//! system calls), resource limits, and, where this process may change users, a user of its own for each
+//! sandbox. The first two are needed; without them nothing is started unless the mode is
+//! [`SandboxMode::None`].
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::spawn::ChildSetup;
+
+mod files;
+mod limits;
+mod system_calls;
+mod users;
+
+pub use limits::SandboxLimits;
+pub(crate) use users::is_passable;
+
+/// Whether model-written code is confined.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxMode {
+    /// By what this machine offers; where that is too little, code is not run.
+    #[default]
+    Auto,
+    /// Not at all: the code may do what this process may do. For machines that are confined themselves.
+    None,
+}
+
+/// One thing that confines, or would.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SandboxLayer {
+    /// What it is called: `landlock`, `seccomp`, `limits`, `user`.
+    pub name: &'static str,
+    /// What it keeps in or out.
+    pub protects: &'static str,
+    /// Why it is not in force, wholly or in part; none where it is.
+    pub missing: Option<String>,
+}
+
+/// What confines model-written code on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SandboxReport {
+    /// Every layer, with why it is missing where it is.
+    pub layers: Vec<SandboxLayer>,
+    /// Why code is not run at all, and what to do; none where it is run.
+    pub refusal: Option<String>,
+    /// What runs the code, where that was tried.
+    pub interpreter: Option<String>,
+}
+
+impl SandboxReport {
+    /// One line a layer, for a log or a terminal.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let layer = |layer: &SandboxLayer| match &layer.missing {
+            None => format!("{}: in force ({})", layer.name, layer.protects),
+            Some(why) => format!("{}: missing ({}): {why}", layer.name, layer.protects),
+        };
+        self.layers.iter().map(layer).chain(self.refusal.iter().map(|why| format!("refused: {why}"))).collect()
+    }
+}
+
+/// Why a child cannot be confined.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SandboxError {
+    /// Too little can be enforced here.
+    #[error("{0}")]
+    Refused(String),
+    /// A prepared layer failed.
+    #[error("the sandbox's {layer} could not be prepared: {problem}")]
+    Layer { layer: &'static str, problem: String },
+    /// The scratch directory.
+    #[error("the sandbox's scratch directory {} could not be made: {source}", path.display())]
+    Scratch { path: PathBuf, source: io::Error },
+}
+
+/// The confinement of this machine, examined once and applied to many children.
+#[derive(Debug)]
+pub(crate) struct Sandbox {
+    mode: SandboxMode,
+    limits: SandboxLimits,
+    /// Landlock's version, 0 where there is none.
+    landlock: i32,
+    seccomp: Result<(), String>,
+    users: Result<users::Users, String>,
+}
+
+/// Landlock's version from which signals do not leave the sandbox.
+const SCOPES_SIGNALS: i32 = 6;
+
+impl Sandbox {
+    /// Looks at what this machine offers. Reads a few files, starts nothing.
+    pub(crate) fn examine(mode: SandboxMode, limits: SandboxLimits) -> Self {
+        Self {
+            mode,
+            limits,
+            landlock: files::version(),
+            seccomp: system_calls::available(),
+            users: users::Users::examine(),
+        }
+    }
+
+    /// What is in force.
+    pub(crate) fn report(&self) -> SandboxReport {
+        let off = || (self.mode == SandboxMode::None).then(|| "switched off by `sandbox: none`".to_owned());
+        let landlock = match self.landlock {
+            0 => Some("the kernel has no landlock, or it is not among the modules of `lsm=` (Linux 5.13 or later)".into()),
+            version if version < SCOPES_SIGNALS && self.users.is_err() => Some(format!(
+                "version {version} confines files only; signals are kept in by refusing them (all of it from Linux 6.12)"
+            )),
+            _ => None,
+        };
+        let layers = vec![
+            SandboxLayer {
+                name: "landlock",
+                protects: "files outside the scratch directory, TCP, signals to other processes",
+                missing: off().or(landlock),
+            },
+            SandboxLayer {
+                name: "seccomp",
+                protects: "sockets, tracing, mounts, namespaces, key rings and other system calls off its list",
+                missing: off().or_else(|| self.seccomp.clone().err()),
+            },
+            SandboxLayer {
+                name: "limits",
+                protects: "memory of a process, number of processes, file size, processor time",
+                missing: off().or_else(|| (!cfg!(target_os = "linux")).then(|| "applied on Linux only".into())),
+            },
+            SandboxLayer {
+                name: "user",
+                protects: "files and processes of this user, by a user of its own for each sandbox",
+                missing: off().or_else(|| self.users.as_ref().err().cloned()),
+            },
+        ];
+        SandboxReport { layers, refusal: self.refusal(), interpreter: None }
+    }
+
+    fn refusal(&self) -> Option<String> {
+        if self.mode == SandboxMode::None {
+            return None;
+        }
+        let why = match (self.landlock, &self.seccomp) {
+            (0, _) => "this kernel has no landlock, so files could not be protected",
+            (_, Err(why)) => why,
+            (_, Ok(())) => return None,
+        };
+        Some(format!(
+            "Python code is not run, because it could not be confined: {why}. Use a kernel with landlock and seccomp, \
+             or, where the whole machine may be given to the code, set `sandbox: none`."
+        ))
+    }
+
+    /// A user for a new sandbox, where users can be changed.
+    pub(crate) fn new_user(&self) -> Option<(u32, u32)> {
+        match (&self.users, self.mode) {
+            (Ok(users), SandboxMode::Auto) => Some(users.pick()),
+            _ => None,
+        }
+    }
+
+    /// Whether children run as users of their own.
+    pub(crate) fn changes_user(&self) -> bool {
+        self.mode == SandboxMode::Auto && self.users.is_ok()
+    }
+
+    /// What a child gets that may write `scratch` only and read the system and `readable`.
+    pub(crate) fn child(
+        &self,
+        scratch: &Path,
+        readable: &[PathBuf],
+        user: Option<(u32, u32)>,
+    ) -> Result<ChildSetup, SandboxError> {
+        let tied = ChildSetup { watchdog: Some(Duration::ZERO), ..ChildSetup::default() };
+        if self.mode == SandboxMode::None {
+            return Ok(tied);
+        }
+        if let Some(refusal) = self.refusal() {
+            return Err(SandboxError::Refused(refusal));
+        }
+        let seccomp = system_calls::programs(&system_calls::Situation {
+            own_user: user.is_some(),
+            signals_stay_inside: user.is_some() || self.landlock >= SCOPES_SIGNALS,
+            truncation_is_confined: user.is_some() || self.landlock >= files::CONFINES_TRUNCATION,
+        })
+        .map_err(|problem| SandboxError::Layer { layer: "list of system calls", problem })?;
+        let landlock = files::ruleset(scratch, readable)
+            .map_err(|problem| SandboxError::Layer { layer: "list of files", problem })?;
+        Ok(ChildSetup {
+            rlimits: self.limits.resources(user.is_some()),
+            drop_to: user,
+            landlock: Some(landlock),
+            landlock_scopes_signals: self.landlock >= SCOPES_SIGNALS,
+            seccomp,
+            first_to_die: true,
+            ..tied
+        })
+    }
+
+    /// Makes the directory `path`, which only `user` and this process can enter.
+    pub(crate) fn make_scratch(&self, path: &Path, user: Option<(u32, u32)>) -> Result<(), SandboxError> {
+        use std::os::unix::fs::DirBuilderExt;
+        let wrong = |source| SandboxError::Scratch { path: path.to_owned(), source };
+        std::fs::DirBuilder::new().mode(0o700).create(path).map_err(wrong)?;
+        if let Some((user, group)) = user {
+            std::os::unix::fs::chown(path, Some(user), Some(group)).map_err(wrong)?;
+        }
+        Ok(())
+    }
+}
+
+/// The variables that a confined child gets, and no others.
+pub(crate) fn environment(scratch: &Path, program: &Path) -> Vec<(&'static str, String)> {
+    let home = scratch.display().to_string();
+    let mut path = "/usr/local/bin:/usr/bin:/bin".to_owned();
+    if let Some(directory) = program.parent().map(|directory| directory.display().to_string())
+        && !path.split(':').any(|entry| entry == directory)
+    {
+        path = format!("{directory}:{path}");
+    }
+    vec![
+        ("PATH", path),
+        ("HOME", home.clone()),
+        ("TMPDIR", home.clone()),
+        ("LANG", "C.UTF-8".to_owned()),
+        ("PYTHONDONTWRITEBYTECODE", "1".to_owned()),
+        ("PYTHONIOENCODING", "utf-8:backslashreplace".to_owned()),
+        ("MPLBACKEND", "Agg".to_owned()),
+        ("MPLCONFIGDIR", home),
+        // A thread's stack counts against the limit of memory, and threads against that of processes.
+        ("OMP_NUM_THREADS", "4".to_owned()),
+        ("OPENBLAS_NUM_THREADS", "4".to_owned()),
+    ]
+}
+
+#[cfg(test)]
+mod tests;

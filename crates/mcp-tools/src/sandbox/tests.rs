@@ -1,0 +1,1 @@
+//! The layers as data; what they keep in and out is tested from outside.

@@ -1,0 +1,55 @@
+//! The tool of `stateless_python`.
+//!
+//! Decides its name, argument and words. How code runs is left to `sandboxes`.
+
+use std::sync::Arc;
+
+use rmcp::handler::server::wrapper::Parameters;
+use rmcp::model::CallToolResult;
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler, tool, tool_handler, tool_router};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::sandboxes::Sandboxes;
+use super::session::Request;
+use super::tools::{failure, render};
+use crate::servers::schema;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Code {
+    /// The Python code. The value of its last expression is shown, and all that it prints.
+    code: String,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct StatelessTools {
+    sandboxes: Arc<Sandboxes>,
+}
+
+#[tool_router]
+impl StatelessTools {
+    pub(super) fn new(sandboxes: Arc<Sandboxes>) -> Self {
+        Self { sandboxes }
+    }
+
+    #[tool(
+        description = "Runs Python code in a fresh, isolated interpreter and returns what it prints and the value of \
+                       its last expression. Nothing is kept between calls: import and define everything that the code \
+                       needs. There is no network, and files last only as long as the call.",
+        input_schema = schema::arguments::<Code>()
+    )]
+    async fn python(
+        &self,
+        Parameters(Code { code }): Parameters<Code>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        match self.sandboxes.run_once(Request::Code(&code), &context.ct).await {
+            Ok(outcome) => render(outcome, false, &[]),
+            Err(error) => failure(error),
+        }
+    }
+}
+
+#[tool_handler(name = "stateless_python")]
+impl ServerHandler for StatelessTools {}

@@ -1,0 +1,169 @@
+//! The tool of `tool-reading`.
+//!
+//! Decides where a document may come from and how much of a long one is shown.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rmcp::handler::server::wrapper::Parameters;
+use rmcp::model::{CallToolResult, ContentBlock};
+use rmcp::{ServerHandler, tool, tool_handler, tool_router};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Document, ReadingOptions, to_markdown};
+use crate::servers::{paths, schema};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Convert {
+    /// The path of the document, or its file: address.
+    uri: String,
+    /// The character of the text to go on from, where an earlier call showed only a part.
+    #[serde(default)]
+    offset: Option<u64>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct ReadingTools {
+    options: Arc<ReadingOptions>,
+}
+
+#[tool_router]
+impl ReadingTools {
+    pub(super) fn new(options: Arc<ReadingOptions>) -> Self {
+        Self { options }
+    }
+
+    #[tool(
+        description = "Reads a local document and returns its text as Markdown: plain text, source code, Markdown, \
+                       HTML, CSV, JSON, XML. A long document comes in parts.",
+        input_schema = schema::arguments::<Convert>()
+    )]
+    async fn convert_to_markdown(&self, Parameters(Convert { uri, offset }): Parameters<Convert>) -> CallToolResult {
+        let options = Arc::clone(&self.options);
+        let offset = usize::try_from(offset.unwrap_or(0)).unwrap_or(usize::MAX);
+        let page = options.page;
+        let read = tokio::task::spawn_blocking(move || read(&uri, &options)).await;
+        match read.unwrap_or_else(|_| Err("The document could not be read: its reader failed.".into())) {
+            Ok(document) => CallToolResult::success(vec![ContentBlock::text(part(&document, offset, page))]),
+            Err(problem) => CallToolResult::error(vec![ContentBlock::text(problem)]),
+        }
+    }
+}
+
+#[tool_handler(name = "tool-reading")]
+impl ServerHandler for ReadingTools {}
+
+fn read(uri: &str, options: &ReadingOptions) -> Result<Document, String> {
+    let path = local_path(uri.trim())?;
+    let path = paths::confine(&path, &options.allowed_roots).map_err(|problem| format!("{problem}."))?;
+    let shown = |problem: std::io::Error| format!("`{}` could not be read: {problem}.", path.display());
+    if !std::fs::metadata(&path).map_err(shown)?.is_file() {
+        return Err(format!("`{}` is not a file.", path.display()));
+    }
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(&path).map_err(shown)?;
+    file.take(options.file_limit.saturating_add(1)).read_to_end(&mut bytes).map_err(shown)?;
+    if bytes.len() as u64 > options.file_limit {
+        return Err(format!("`{}` is larger than {} bytes, the most that is read.", path.display(), options.file_limit));
+    }
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    to_markdown(&bytes, &name).map_err(|error| format!("{error}."))
+}
+
+/// The path that a model means.
+fn local_path(uri: &str) -> Result<PathBuf, String> {
+    match uri.split_once(':') {
+        Some((scheme, _)) if scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https") => Err(format!(
+            "`{uri}` was not fetched: this tool reads local files only. Use a tool that reads web pages for it."
+        )),
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("file") => {
+            let path = match rest.strip_prefix("//") {
+                Some(rest) => rest.strip_prefix("localhost").unwrap_or(rest),
+                None => rest,
+            };
+            if !path.starts_with('/') {
+                return Err(format!("`{uri}` names another machine; give a path on this one, like file:///dir/name."));
+            }
+            Ok(PathBuf::from(unescaped(path)))
+        }
+        _ if uri.is_empty() => Err("`uri` is empty; give the path of a document.".into()),
+        _ => Ok(Path::new(uri).to_owned()),
+    }
+}
+
+/// `%20` and the like.
+fn unescaped(path: &str) -> String {
+    let bytes = path.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let digits = bytes.get(at + 1..at + 3).and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.filter(|_| byte == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(escaped) => {
+                out.push(escaped);
+                at += 3;
+            }
+            None => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// The part from `offset`, with a note where it is not the whole.
+fn part(document: &Document, offset: usize, page: usize) -> String {
+    let text = &document.markdown;
+    let total = text.chars().count();
+    if total == 0 {
+        return "(The document is empty.)".into();
+    }
+    if offset == 0 && total <= page {
+        return text.clone();
+    }
+    if offset >= total {
+        return format!("[The document has {total} characters, so there is nothing from {offset} on.]");
+    }
+    let end = offset.saturating_add(page).min(total);
+    let byte = |at: usize| text.char_indices().nth(at).map_or(text.len(), |(byte, _)| byte);
+    let next = if end < total { format!(" Call again with offset {end} for more.") } else { String::new() };
+    format!("[The document has {total} characters; shown are {offset} to {end}.{next}]\n\n{}", &text[byte(offset)..byte(end)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_files_are_paths() {
+        let check = |uri: &str, expected: Option<&str>| {
+            assert_eq!(local_path(uri).ok(), expected.map(PathBuf::from), "{uri}");
+        };
+        check("/a/b c.txt", Some("/a/b c.txt"));
+        check("notes: today.md", Some("notes: today.md"));
+        check("file:///a/b%20c%2.txt", Some("/a/b c%2.txt"));
+        check("FILE://localhost/a", Some("/a"));
+        check("file:/a", Some("/a"));
+        for bad in ["", "file://host/a", "http://x/y", "HTTPS://x"] {
+            check(bad, None);
+        }
+    }
+
+    #[test]
+    fn parts_cover_a_long_document() {
+        let document = Document {
+            markdown: "äbcdefghij".into(),
+            title: None,
+            format: "text",
+            encoding: "UTF-8",
+        };
+        let check = |offset: usize, page: usize, expected: &str| assert_eq!(part(&document, offset, page), expected);
+        check(0, 10, "äbcdefghij");
+        check(0, 4, "[The document has 10 characters; shown are 0 to 4. Call again with offset 4 for more.]\n\näbcd");
+        check(8, 4, "[The document has 10 characters; shown are 8 to 10.]\n\nij");
+        check(10, 4, "[The document has 10 characters, so there is nothing from 10 on.]");
+    }
+}

@@ -1,0 +1,1 @@
+//! Children as they are seen from outside.

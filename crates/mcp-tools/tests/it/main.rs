@@ -1,0 +1,18 @@
+//! Integration tests of the crate, in one binary.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail as tests do"
+)]
+
+#[cfg(feature = "library")]
+mod library;
+#[cfg(unix)]
+mod manager;
+#[cfg(feature = "python")]
+mod python;
+#[cfg(feature = "python")]
+mod sandbox;

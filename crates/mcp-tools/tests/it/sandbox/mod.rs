@@ -1,0 +1,32 @@
+//! What code in a sandbox must not be able to do, tried for real, and what it must.
+//!
+//! Every test runs hostile code in a real sandbox and looks from outside whether it got through. Where
+//! the machine offers too little to run code at all, a test says so and passes: the refusal itself is
+//! tested elsewhere.
+
+mod ends;
+mod escapes;
+mod work;
+
+use crate::python::client::{Client, client};
+
+/// A sandbox to break out of; none where this machine cannot confine.
+pub(crate) async fn cell() -> Option<Client> {
+    let client = client().await;
+    let reply = client.run("1").await;
+    if reply.is_error {
+        println!("skipped, no sandbox here: {}", reply.text);
+        return None;
+    }
+    Some(client)
+}
+
+/// The last line of what code prints; `result` of the code is wrapped so that exceptions are named.
+pub(crate) async fn attempt(client: &Client, code: &str) -> String {
+    let indented: String = code.lines().map(|line| format!("    {line}\n")).collect();
+    let wrapped = format!(
+        "import os, sys\ntry:\n{indented}    print('done')\nexcept BaseException as e:\n    print(type(e).__name__)"
+    );
+    let text = client.run(&wrapped).await.text;
+    text.lines().next_back().unwrap_or_default().to_owned()
+}

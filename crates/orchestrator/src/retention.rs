@@ -1,0 +1,172 @@
+//! Which messages a request shows in full. The stored history is never changed: the view is made anew for each
+//! request, shares every message it shows, and lists the ids of those it leaves out, so that it can be rebuilt.
+
+use std::sync::{Arc, LazyLock};
+
+use answer_generator::HistoryEntry;
+use core_protocol::{ContentBlock, Message, Role};
+
+/// What stands in place of a result that is not sent.
+pub const OMISSION_NOTICE: &str = "Tool result is omitted to save tokens.";
+
+static OMITTED_USER: LazyLock<Arc<Message>> = LazyLock::new(|| Arc::new(Message::user(OMISSION_NOTICE)));
+
+/// The messages of one request.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct View {
+    /// What is sent, in order.
+    pub messages: Vec<Arc<Message>>,
+    /// Ids of those messages.
+    pub ids: Vec<String>,
+    /// Ids among them whose content is the omission notice.
+    pub omitted: Vec<String>,
+}
+
+/// The view of a history that keeps the newest `keep` results; negative keeps all.
+///
+/// Text protocols: results are the user messages after the first; a prompt at the end (`prompt_last`) is one of
+/// them and counts, but is shown whatever `keep` is. Native calls: results are the tool messages, `keep` counts
+/// the turns that they belong to.
+#[must_use]
+pub fn view(history: &[HistoryEntry], keep: i64, prompt_last: bool) -> View {
+    let shown_from = usize::try_from(keep).ok().map(|keep| first_shown(history, keep));
+    let mut view = View::default();
+    view.messages.reserve(history.len());
+    view.ids.reserve(history.len());
+    for (index, entry) in history.iter().enumerate() {
+        let is_prompt = prompt_last && index + 1 == history.len();
+        let omit = !is_prompt
+            && is_result(history, index)
+            && shown_from.is_some_and(
+                |(user, tool)| {
+                    if entry.is(Role::Tool) { index < tool } else { index < user }
+                },
+            );
+        view.ids.push(entry.id.clone());
+        if omit {
+            view.omitted.push(entry.id.clone());
+            view.messages.push(omitted(&entry.message));
+        } else {
+            view.messages.push(Arc::clone(&entry.message));
+        }
+    }
+    view
+}
+
+/// A message that may be omitted: a user message other than the first message, or a tool message.
+fn is_result(history: &[HistoryEntry], index: usize) -> bool {
+    match history[index].message.role {
+        Role::Tool => true,
+        Role::User => index > 0,
+        Role::System | Role::Assistant => false,
+    }
+}
+
+/// Indices from which user messages and tool messages are shown.
+fn first_shown(history: &[HistoryEntry], keep: usize) -> (usize, usize) {
+    let (mut user, mut tool) = (history.len(), history.len());
+    let (mut users, mut tool_turns) = (0, 0);
+    for index in (0..history.len()).rev() {
+        match history[index].message.role {
+            Role::User if index > 0 && users < keep => {
+                users += 1;
+                user = index;
+            }
+            Role::Tool => {
+                let ends_its_turn = history.get(index + 1).is_none_or(|next| !next.is(Role::Tool));
+                if ends_its_turn {
+                    tool_turns += 1;
+                }
+                if tool_turns <= keep {
+                    tool = index;
+                }
+            }
+            _ => {}
+        }
+    }
+    (user, tool)
+}
+
+fn omitted(message: &Message) -> Arc<Message> {
+    if message.role == Role::User {
+        return Arc::clone(&OMITTED_USER);
+    }
+    Arc::new(Message {
+        role: message.role,
+        content: vec![ContentBlock::text(OMISSION_NOTICE)],
+        tool_calls: Vec::new(),
+        tool_call_id: message.tool_call_id.clone(),
+        name: message.name.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `u` user, `a` assistant, `t` tool; the answer marks what is omitted by a dot.
+    fn check(roles: &str, keep: i64, prompt_last: bool, expected: &str) {
+        let history: Vec<HistoryEntry> = roles
+            .chars()
+            .enumerate()
+            .map(|(index, letter)| {
+                let role = match letter {
+                    'a' => Role::Assistant,
+                    't' => Role::Tool,
+                    _ => Role::User,
+                };
+                let mut message = Message::text(role, "content");
+                message.tool_call_id = (role == Role::Tool).then(|| format!("call_{index}"));
+                HistoryEntry { id: index.to_string(), message: Arc::new(message) }
+            })
+            .collect();
+        let view = view(&history, keep, prompt_last);
+        let shown: String = roles
+            .chars()
+            .zip(&view.messages)
+            .map(|(letter, message)| if message.joined_text() == OMISSION_NOTICE { '.' } else { letter })
+            .collect();
+        assert_eq!(shown, expected, "{roles} keep {keep}");
+        assert_eq!(view.ids.len(), history.len());
+        assert_eq!(view.omitted.len(), expected.matches('.').count());
+        for (entry, message) in history.iter().zip(&view.messages) {
+            assert_eq!(entry.message.tool_call_id, message.tool_call_id);
+        }
+    }
+
+    #[test]
+    fn text_protocol() {
+        check("uauauau", -1, false, "uauauau");
+        check("uauauau", 5, false, "uauauau");
+        check("uauauau", 2, false, "ua.auau");
+        check("uauauau", 1, false, "ua.a.au");
+        check("uauauau", 0, false, "ua.a.a.");
+        check("u", 0, false, "u");
+        check("", 3, false, "");
+    }
+
+    #[test]
+    fn the_prompt_counts_and_is_shown() {
+        check("uauaup", 2, true, "ua.aup");
+        check("uauauap", 1, true, "ua.a.ap");
+        check("uauauap", 0, true, "ua.a.ap");
+        check("uauauap", 2, true, "ua.auap");
+        check("p", 0, true, "p");
+    }
+
+    #[test]
+    fn native_protocol_counts_turns() {
+        check("uattatatt", 2, false, "ua..atatt");
+        check("uattatatt", 1, false, "ua..a.att");
+        check("uattatatt", 0, false, "ua..a.a..");
+        check("uattatattp", 1, true, "ua..a.attp");
+        check("uattatattp", 0, true, "ua..a.a..p");
+    }
+
+    #[test]
+    fn shown_messages_are_shared() {
+        let message = Arc::new(Message::user("task"));
+        let history = [HistoryEntry { id: "m1".into(), message: Arc::clone(&message) }];
+        assert!(Arc::ptr_eq(&view(&history, 5, false).messages[0], &message));
+    }
+}

@@ -1,0 +1,272 @@
+//! The event log of a run: `events.jsonl`, one event a line, and `blobs/` for what is too large for a line.
+//!
+//! Decides what is written and when it is safe: each event is handed to the system before the run goes on, so a
+//! killed process loses none, and the disk is asked to keep them at the end of each turn. Secrets are replaced
+//! before anything is written or passed on.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use core_protocol::event::{BLOB_THRESHOLD, Event, EventBody};
+use orchestrator::{EventSink, SinkError, Stamp};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::redact::Redactor;
+
+/// Name of the log in a run's directory.
+pub const LOG_NAME: &str = "events.jsonl";
+/// Name of the folder of large texts in a run's directory.
+pub const BLOBS_NAME: &str = "blobs";
+
+/// Gets every event as it happens, already without secrets: the event and its line of JSON.
+pub type Observer = dyn Fn(&Event, &str) + Send + Sync;
+
+/// The open log of a run.
+pub struct RunLog {
+    run_id: String,
+    blobs: PathBuf,
+    redactor: Redactor,
+    observer: Option<Box<Observer>>,
+    writer: Mutex<Writer>,
+    syncer: Option<Syncer>,
+}
+
+struct Writer {
+    file: File,
+    next: u64,
+}
+
+/// Asks the disk to keep what was written, off the run's threads.
+struct Syncer {
+    requests: SyncSender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl RunLog {
+    /// Creates the log of a new run in `run_dir`, which exists.
+    ///
+    /// # Errors
+    ///
+    /// Where the file cannot be created.
+    pub fn create(
+        run_dir: &Path,
+        run_id: &str,
+        redactor: Redactor,
+        observer: Option<Box<Observer>>,
+    ) -> io::Result<Self> {
+        let file = OpenOptions::new().create_new(true).append(true).open(run_dir.join(LOG_NAME))?;
+        let syncer = Syncer::start(file.try_clone()?)?;
+        Ok(Self {
+            run_id: run_id.to_owned(),
+            blobs: run_dir.join(BLOBS_NAME),
+            redactor,
+            observer,
+            writer: Mutex::new(Writer { file, next: 0 }),
+            syncer: Some(syncer),
+        })
+    }
+
+    /// Waits until the disk has everything and closes the log.
+    ///
+    /// # Errors
+    ///
+    /// Where the disk does not take it.
+    pub fn close(mut self) -> io::Result<()> {
+        if let Some(syncer) = self.syncer.take() {
+            syncer.stop();
+        }
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner).file.sync_all()
+    }
+
+    fn write(&self, stamp: Stamp<'_>, body: EventBody) -> io::Result<()> {
+        let stored = body.is_stored();
+        let ends_turn = matches!(body, EventBody::ContextChecked { .. } | EventBody::PassFinished { .. });
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let event = Event {
+            seq: writer.next,
+            ts: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
+            run_id: self.run_id.clone(),
+            pass: stamp.pass,
+            turn: stamp.turn,
+            agent: stamp.agent.to_owned(),
+            body,
+        };
+        let line = serde_json::to_string(&event)?;
+        let line = self.redactor.redact(line);
+        if stored {
+            let mut kept =
+                if line.len() > BLOB_THRESHOLD { self.without_blobs(&line)? } else { line.clone() };
+            kept.push('\n');
+            writer.file.write_all(kept.as_bytes())?;
+            writer.next += 1;
+        }
+        // Told under the lock, so that observers see events in the order of the log.
+        if let Some(observer) = &self.observer {
+            observer(&event, &line);
+        }
+        drop(writer);
+        if ends_turn && let Some(syncer) = &self.syncer {
+            syncer.request();
+        }
+        Ok(())
+    }
+
+    /// The line with each long string moved into a blob.
+    fn without_blobs(&self, line: &str) -> io::Result<String> {
+        let mut value: Value = serde_json::from_str(line)?;
+        self.move_blobs(&mut value)?;
+        Ok(serde_json::to_string(&value)?)
+    }
+
+    fn move_blobs(&self, value: &mut Value) -> io::Result<()> {
+        match value {
+            Value::String(text) if text.len() > BLOB_THRESHOLD => {
+                let name = self.keep_blob(text.as_bytes())?;
+                *value = serde_json::json!({ "$blob": name, "bytes": text.len() });
+            }
+            Value::Array(items) => {
+                for item in items {
+                    self.move_blobs(item)?;
+                }
+            }
+            Value::Object(fields) => {
+                for field in fields.values_mut() {
+                    self.move_blobs(field)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Writes a blob unless it is there already, so that the same text is kept once.
+    fn keep_blob(&self, bytes: &[u8]) -> io::Result<String> {
+        let name = hex(&Sha256::digest(bytes));
+        let path = self.blobs.join(&name);
+        if !path.exists() {
+            std::fs::create_dir_all(&self.blobs)?;
+            let unfinished = self.blobs.join(format!("{name}.part"));
+            std::fs::write(&unfinished, bytes)?;
+            std::fs::rename(&unfinished, &path)?;
+        }
+        Ok(name)
+    }
+}
+
+impl EventSink for RunLog {
+    fn emit(&self, stamp: Stamp<'_>, body: EventBody) -> Result<(), SinkError> {
+        self.write(stamp, body).map_err(|error| SinkError(error.to_string()))
+    }
+}
+
+impl Syncer {
+    fn start(file: File) -> io::Result<Self> {
+        let (requests, due) = sync_channel::<()>(1);
+        let thread = std::thread::Builder::new().name("log-sync".to_owned()).spawn(move || {
+            while due.recv().is_ok() {
+                if let Err(error) = file.sync_data() {
+                    tracing::warn!(%error, "the disk did not confirm the run's log");
+                }
+            }
+        })?;
+        Ok(Self { requests, thread })
+    }
+
+    /// One request in waiting is enough: it covers everything written before it is served.
+    fn request(&self) {
+        let _ = self.requests.try_send(());
+    }
+
+    fn stop(self) {
+        drop(self.requests);
+        let _ = self.thread.join();
+    }
+}
+
+/// Lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Mutex as StdMutex};
+
+    const STAMP: Stamp<'static> = Stamp { pass: 1, turn: 2, agent: "main" };
+
+    fn lines(dir: &Path) -> Vec<Value> {
+        std::fs::read_to_string(dir.join(LOG_NAME))
+            .unwrap()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn events_are_numbered_stamped_and_passed_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let seen = Arc::new(StdMutex::new(Vec::new()));
+        let shared = Arc::clone(&seen);
+        let observer = Box::new(move |event: &Event, _: &str| shared.lock().unwrap().push(event.seq));
+        let log = RunLog::create(dir.path(), "r1", Redactor::default(), Some(observer)).unwrap();
+        log.emit(STAMP, EventBody::Recovered { after: 1 }).unwrap();
+        log.emit(STAMP, EventBody::TextDelta { text: "a".into() }).unwrap();
+        log.emit(STAMP, EventBody::Recovered { after: 2 }).unwrap();
+        log.close().unwrap();
+        let lines = lines(dir.path());
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[1]["seq"], 1);
+        assert_eq!(lines[1]["type"], "recovered");
+        assert_eq!(lines[1]["turn"], 2);
+        assert!(lines[1]["ts"].as_str().unwrap().ends_with('Z'));
+        assert_eq!(*seen.lock().unwrap(), [0, 1, 1]);
+    }
+
+    #[test]
+    fn large_texts_become_blobs_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = RunLog::create(dir.path(), "r1", Redactor::default(), None).unwrap();
+        let text = "é".repeat(BLOB_THRESHOLD);
+        for _ in 0..2 {
+            log.emit(STAMP, EventBody::SystemPrompt { text: text.clone() }).unwrap();
+        }
+        log.close().unwrap();
+        let lines = lines(dir.path());
+        let name = lines[0]["text"]["$blob"].as_str().unwrap();
+        assert_eq!(lines[0]["text"]["bytes"], text.len());
+        assert_eq!(std::fs::read_to_string(dir.path().join(BLOBS_NAME).join(name)).unwrap(), text);
+        assert_eq!(std::fs::read_dir(dir.path().join(BLOBS_NAME)).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn secrets_do_not_get_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let redactor = Redactor::new(["sk-very-\"secret\"-key"]);
+        let log = RunLog::create(dir.path(), "r1", redactor, None).unwrap();
+        log.emit(STAMP, EventBody::SystemPrompt { text: "the key is sk-very-\"secret\"-key!".into() })
+            .unwrap();
+        log.close().unwrap();
+        let text = std::fs::read_to_string(dir.path().join(LOG_NAME)).unwrap();
+        assert!(!text.contains("very-") && text.contains("the key is ***!"), "{text}");
+    }
+
+    #[test]
+    fn an_existing_log_is_not_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(LOG_NAME), "kept").unwrap();
+        assert!(RunLog::create(dir.path(), "r1", Redactor::default(), None).is_err());
+        assert_eq!(std::fs::read_to_string(dir.path().join(LOG_NAME)).unwrap(), "kept");
+    }
+}
