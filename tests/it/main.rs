@@ -1,1 +1,12 @@
-//! Whole runs.
+//! Whole runs: the program itself as a child process, a real HTTP server in the place of the model, real MCP servers
+//! over stdio, real files.
+
+mod bad_input;
+mod commands;
+mod example_runs;
+mod faults;
+mod long_run;
+mod npm_server;
+#[path = "../../crates/llm-providers/tests/support/scripted_server.rs"]
+mod scripted_server;
+mod support;

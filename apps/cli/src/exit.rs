@@ -115,10 +115,7 @@ impl From<ConfigErrors> for Failure {
     fn from(errors: ConfigErrors) -> Self {
         let report = |error: &pipeline::config::ConfigError| ErrorReport {
             kind: error.kind().to_owned(),
-            message: match error.written_at() {
-                Some(place) => format!("{place}: {}", error.message()),
-                None => error.message().to_owned(),
-            },
+            message: error.located(),
             hint: error.hint().map(str::to_owned),
         };
         Self { exit: Exit::Usage, reports: errors.0.iter().map(report).collect() }

@@ -34,7 +34,7 @@ pub enum BlockProgress {
     /// It takes more text to tell. Not allowed once [`BlockInput::complete`] is set.
     More,
     /// A call.
-    Call(BlockCall),
+    Call(Box<BlockCall>),
     /// Not readable.
     Malformed(BlockFault),
 }

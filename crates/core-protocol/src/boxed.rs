@@ -10,6 +10,9 @@ use crate::ParsedReply;
 
 static COMMAND: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b"\\boxed"));
 
+/// Bytes of a box that are looked at one by one.
+const SHORT_BOX: usize = 48;
+
 /// Contents of a box that say that there is no answer, exactly as written.
 const NON_ANSWERS: &[&str] = &["", "?", "??", "???", "？", "……", "…", "...", "unknown"];
 
@@ -34,7 +37,6 @@ pub fn last_boxed(text: &str) -> Option<&str> {
     }
     last.map(|(start, end)| text.get(start..end).unwrap_or_default().trim_matches(is_space))
 }
-
 
 /// The answer: the last box; none where there is no box, or where the last one holds a non-answer
 /// (nothing, `?`, `…`, `unknown`).
@@ -76,12 +78,16 @@ fn closing_brace(bytes: &[u8], from: usize) -> Option<usize> {
     let mut depth = 0usize;
     let mut at = from;
     loop {
-        at += memchr::memchr3(b'{', b'}', b'\\', bytes.get(at..)?)?;
-        match bytes.get(at) {
-            Some(b'\\') => at += 1,
-            Some(b'{') => depth += 1,
-            _ if depth == 0 => return Some(at),
-            _ => depth -= 1,
+        // Most boxes are short; a search does not pay for them.
+        if at >= from + SHORT_BOX {
+            at += memchr::memchr3(b'{', b'}', b'\\', bytes.get(at..)?)?;
+        }
+        match bytes.get(at)? {
+            b'\\' => at += 1,
+            b'{' => depth += 1,
+            b'}' if depth == 0 => return Some(at),
+            b'}' => depth -= 1,
+            _ => {}
         }
         at += 1;
     }

@@ -44,7 +44,9 @@ impl Types {
         let Some(members) = schema.as_object() else { return };
         match members.get("type") {
             Some(Value::String(name)) => self.add(name),
-            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).for_each(|name| self.add(name)),
+            Some(Value::Array(names)) => {
+                names.iter().filter_map(Value::as_str).for_each(|name| self.add(name))
+            }
             _ => {}
         }
         if members.get("nullable") == Some(&Value::Bool(true)) {
@@ -55,7 +57,8 @@ impl Types {
                 self.gather(part, root, depth - 1);
             }
         }
-        if let Some(target) = members.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix('#'))
+        if let Some(target) =
+            members.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix('#'))
             && let Some(target) = root.pointer(target)
         {
             self.gather(target, root, depth - 1);

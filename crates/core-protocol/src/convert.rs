@@ -213,8 +213,9 @@ fn joined_results(turn: &[&Message], calls: &[ToolCall], to: &dyn Dialect) -> Me
         .collect();
     let mut content = vec![ContentBlock::text(to.render_results(&results))];
     for message in &turn {
-        content
-            .extend(message.content.iter().filter(|block| !matches!(block, ContentBlock::Text { .. })).cloned());
+        content.extend(
+            message.content.iter().filter(|block| !matches!(block, ContentBlock::Text { .. })).cloned(),
+        );
     }
     Message::new(Role::User, content)
 }

@@ -180,6 +180,17 @@ impl JsonReader {
         JsonRead::More
     }
 
+    /// Reads on only while the text ends inside a string; says whether it did, and nothing else is known.
+    pub(crate) fn read_on(&mut self, text: &str) -> bool {
+        let State::Text(quote) = self.state else { return false };
+        let rest = text.as_bytes().get(self.at..).unwrap_or_default();
+        if memchr::memchr2(quote, b'\\', rest).is_some() {
+            return false;
+        }
+        self.at = text.len();
+        true
+    }
+
     /// Where the string begins that was being read when the text ended; else the end of what was read.
     #[must_use]
     pub fn suspect(&self) -> usize {

@@ -1,4 +1,6 @@
-//! Messages, tool calls, and a tolerant parser for tool calls in model text.
+//! Decides what is public; each module says what it decides itself.
+//!
+#![doc = include_str!("../README.md")]
 
 mod arguments;
 pub mod block;
@@ -22,7 +24,9 @@ mod stream;
 mod tag_table;
 mod tool;
 
-pub use arguments::{ArgumentError, MAX_ARGUMENT_BYTES, MAX_ARGUMENT_DEPTH, ParsedArguments, parse_arguments};
+pub use arguments::{
+    ArgumentError, MAX_ARGUMENT_BYTES, MAX_ARGUMENT_DEPTH, ParsedArguments, parse_arguments,
+};
 pub use boxed::{boxed_answer, boxed_answer_of_reply, last_boxed};
 pub use completion::{Completion, FinishReason, Usage};
 pub use convert::{convert_history, history_from_native, history_to_native};

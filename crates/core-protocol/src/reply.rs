@@ -57,7 +57,7 @@ pub struct MalformedBlock {
     /// The line of that byte, from 1.
     pub line: usize,
     /// What is wrong and what would be right, for a person and for the model.
-    pub problem: String,
+    pub problem: Cow<'static, str>,
     /// The text around the failing byte, at most some 160 characters of the block.
     pub excerpt: String,
 }

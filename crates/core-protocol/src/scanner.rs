@@ -23,9 +23,17 @@ const BARE_ALLOWANCE: usize = 64 * 1024;
 enum State {
     Text,
     Thinking,
-    Block { start: usize, opener: Opener, reader: Box<dyn BlockReader> },
+    Block {
+        start: usize,
+        opener: Opener,
+        reader: Box<dyn BlockReader>,
+    },
     /// After a broken block: its own closer, or anything that begins something new, is looked for.
-    Skip { start: usize, opener: Opener, fault: BlockFault },
+    Skip {
+        start: usize,
+        opener: Opener,
+        fault: BlockFault,
+    },
 }
 
 /// Where to send what is found.
@@ -97,8 +105,13 @@ impl<'o> Scanner<'o> {
                     accept_unclosed: self.options.accept_unclosed_at_end,
                     known_tools: self.options.known_tools,
                 };
-                let progress = reader.read(&input);
-                self.after_read(text, complete, progress, sink)
+                match reader.read(&input) {
+                    BlockProgress::More if !complete => false,
+                    progress => {
+                        self.after_read(text, progress, sink);
+                        true
+                    }
+                }
             }
             State::Thinking => self.thinking(text, complete, sink),
             State::Text | State::Skip { .. } => self.plain(text, complete, sink),
@@ -125,20 +138,22 @@ impl<'o> Scanner<'o> {
             }
         };
         let after = found + literal.len();
-        if let State::Skip { start, opener, fault } = &self.state {
-            if literal == opener.closer {
-                let (start, fault) = (*start, fault.clone());
-                self.tell(text, after, sink);
-                self.end_malformed(text, Span::new(start, after), &fault, sink);
-                return true;
-            }
-            if matches!(kind, TagKind::Stray | TagKind::Quiet) || self.is_plain_bare(text, kind, found) {
+        if let State::Skip { opener, .. } = &self.state {
+            let is_own_closer = literal == opener.closer;
+            let is_inside =
+                matches!(kind, TagKind::Stray | TagKind::Quiet) || self.is_plain_bare(text, kind, found);
+            if is_inside && !is_own_closer {
                 self.at = after;
                 return true;
             }
-            let (start, fault) = (*start, fault.clone());
-            self.tell(text, found, sink);
-            self.end_malformed(text, Span::new(start, found), &fault, sink);
+            let end = if is_own_closer { after } else { found };
+            self.tell(text, end, sink);
+            if let State::Skip { start, fault, .. } = std::mem::replace(&mut self.state, State::Text) {
+                self.end_malformed(text, Span::new(start, end), fault, sink);
+            }
+            if is_own_closer {
+                return true;
+            }
         }
         match kind {
             TagKind::Quiet => self.at = after,
@@ -182,7 +197,10 @@ impl<'o> Scanner<'o> {
         } else if rest.starts_with(THINK_OPEN) {
             let after = found + THINK_OPEN.len();
             let content = Span::new(self.content_start, found);
-            if self.segment_start == self.content_start && self.unmatched == 0 && content.of(text).trim().is_empty() {
+            if self.segment_start == self.content_start
+                && self.unmatched == 0
+                && content.of(text).trim().is_empty()
+            {
                 // The template opened thinking and the model opened it once more.
                 self.tell_thinking(text, found, sink);
                 self.push(SegmentKind::Thinking, Span::new(self.segment_start, found), content);
@@ -241,18 +259,19 @@ impl<'o> Scanner<'o> {
     }
 
     /// What a block reader found out.
-    fn after_read(&mut self, text: &str, complete: bool, progress: BlockProgress, sink: Sink<'_>) -> bool {
-        let State::Block { start, opener, .. } = &self.state else { return true };
+    fn after_read(&mut self, text: &str, progress: BlockProgress, sink: Sink<'_>) {
+        let State::Block { start, opener, .. } = &self.state else { return };
         let (start, opener) = (*start, *opener);
         let least = start + opener.literal.len();
         let fault = match progress {
-            BlockProgress::More if !complete => return false,
-            BlockProgress::More => {
-                BlockFault { offset: text.len(), resume: least, problem: "the text ends inside the call".into() }
-            }
+            BlockProgress::More => BlockFault {
+                offset: text.len(),
+                resume: least,
+                problem: "the text ends inside the call".into(),
+            },
             BlockProgress::Call(call) if call.end > start && text.is_char_boundary(call.end) => {
-                self.end_call(start, call, sink);
-                return true;
+                self.end_call(start, *call, sink);
+                return;
             }
             BlockProgress::Call(call) => BlockFault {
                 offset: start,
@@ -265,7 +284,7 @@ impl<'o> Scanner<'o> {
             self.bare_waste += fault.offset.saturating_sub(start);
             self.at = least;
             self.state = State::Text;
-            return true;
+            return;
         }
         let mut resume = fault.resume.clamp(least, text.len().max(least));
         while !text.is_char_boundary(resume) && resume < text.len() {
@@ -273,7 +292,6 @@ impl<'o> Scanner<'o> {
         }
         self.at = resume;
         self.state = State::Skip { start, opener, fault };
-        true
     }
 
     fn end_call(&mut self, start: usize, block: BlockCall, sink: Sink<'_>) {
@@ -297,7 +315,7 @@ impl<'o> Scanner<'o> {
         }
     }
 
-    fn end_malformed(&mut self, text: &str, span: Span, fault: &BlockFault, sink: Sink<'_>) {
+    fn end_malformed(&mut self, text: &str, span: Span, fault: BlockFault, sink: Sink<'_>) {
         self.close_text(span.start);
         let index = self.reply.malformed.len();
         self.push(SegmentKind::Malformed(index), span, span);
@@ -306,7 +324,7 @@ impl<'o> Scanner<'o> {
             span,
             offset,
             line: self.lines.line_of(text, offset),
-            problem: fault.problem.clone().into_owned(),
+            problem: fault.problem,
             excerpt: excerpt(text, span, offset),
         });
         self.restart(span.end);
@@ -325,7 +343,7 @@ impl<'o> Scanner<'o> {
             }
             State::Skip { start, fault, .. } => {
                 self.tell(text, end, sink);
-                self.end_malformed(text, Span::new(start, end), &fault, sink);
+                self.end_malformed(text, Span::new(start, end), fault, sink);
             }
             State::Text | State::Block { .. } => {
                 self.tell(text, end, sink);
@@ -400,7 +418,9 @@ impl<'o> Scanner<'o> {
         }
         let before = text.get(..found).unwrap_or_default();
         let line = before.trim_end_matches([' ', '\t']);
-        !(line.is_empty() || line.ends_with('\n') || self.reply.segments.last().is_some_and(|last| last.span.end == line.len()))
+        !(line.is_empty()
+            || line.ends_with('\n')
+            || self.reply.segments.last().is_some_and(|last| last.span.end == line.len()))
     }
 }
 

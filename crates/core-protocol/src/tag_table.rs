@@ -27,7 +27,10 @@ pub(crate) enum TagKind {
 /// What stands at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum At {
-    Tag { kind: TagKind, literal: &'static str },
+    Tag {
+        kind: TagKind,
+        literal: &'static str,
+    },
     /// The text ends in what may become a tag.
     Partial,
     Nothing,
@@ -41,10 +44,15 @@ enum First {
     Many(Box<[bool; 256]>),
 }
 
+/// Bytes by which tags are told apart at a glance.
+const PREFIX: usize = 4;
+
 /// All tags of a dialect and those of thinking.
 #[derive(Debug, Clone)]
 pub(crate) struct TagTable {
     tags: Vec<(&'static str, TagKind)>,
+    /// The first bytes of each tag; empty where a tag is too short for that.
+    prefixes: Vec<[u8; PREFIX]>,
     first: First,
     /// Which second bytes occur.
     second: [bool; 256],
@@ -93,7 +101,9 @@ impl TagTable {
                 First::Many(table)
             }
         };
-        Self { tags, first, second }
+        let prefixes: Option<Vec<[u8; PREFIX]>> =
+            tags.iter().map(|(literal, _)| literal.as_bytes().first_chunk().copied()).collect();
+        Self { tags, prefixes: prefixes.unwrap_or_default(), first, second }
     }
 
     /// The next position at or after `from` where a tag may stand.
@@ -113,6 +123,12 @@ impl TagTable {
         let rest = text.as_bytes().get(at..).unwrap_or_default();
         if let Some(second) = rest.get(1)
             && !is_marked(&self.second, *second)
+        {
+            return At::Nothing;
+        }
+        if let Some(prefix) = rest.first_chunk::<PREFIX>()
+            && !self.prefixes.is_empty()
+            && !self.prefixes.contains(prefix)
         {
             return At::Nothing;
         }

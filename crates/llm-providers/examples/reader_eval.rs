@@ -40,7 +40,10 @@ struct Index {
 fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(|word| {
         let lower = word.to_lowercase();
-        let short = lower.strip_suffix("ing").or_else(|| lower.strip_suffix("ed")).or_else(|| lower.strip_suffix('s'));
+        let short = lower
+            .strip_suffix("ing")
+            .or_else(|| lower.strip_suffix("ed"))
+            .or_else(|| lower.strip_suffix('s'));
         short.filter(|stem| stem.len() > 3).map_or(lower.clone(), str::to_owned)
     })
 }
@@ -113,7 +116,10 @@ fn snippet(text: &str, wanted: &[String]) -> String {
     let window = 50.min(all.len());
     let (mut best, mut best_count) = (0, 0);
     for start in (0..=all.len() - window).step_by(10) {
-        let count = all[start..start + window].iter().filter(|word| words(word).any(|stem| wanted.contains(&stem))).count();
+        let count = all[start..start + window]
+            .iter()
+            .filter(|word| words(word).any(|stem| wanted.contains(&stem)))
+            .count();
         if count > best_count {
             (best, best_count) = (start, count);
         }
@@ -153,7 +159,11 @@ fn tools() -> Vec<ToolDefinition> {
     };
     vec![
         tool("search_library", json!({"q": {"type": "string"}, "num": {"type": "integer"}}), json!(["q"])),
-        tool("read_document", json!({"id": {"type": "string"}, "offset": {"type": "integer"}}), json!(["id"])),
+        tool(
+            "read_document",
+            json!({"id": {"type": "string"}, "offset": {"type": "integer"}}),
+            json!(["id"]),
+        ),
     ]
 }
 
@@ -203,9 +213,18 @@ async fn run(index: &Index, question: &str) -> Result<Outcome, Box<dyn Error>> {
 }
 
 fn normal(text: &str) -> String {
-    let kept: String =
-        text.to_lowercase().replace(',', "").chars().map(|c| if c.is_alphanumeric() || c == '.' { c } else { ' ' }).collect();
-    kept.split_whitespace().filter(|word| !matches!(*word, "the" | "a" | "an")).collect::<Vec<_>>().join(" ").trim_matches('.').to_owned()
+    let kept: String = text
+        .to_lowercase()
+        .replace(',', "")
+        .chars()
+        .map(|c| if c.is_alphanumeric() || c == '.' { c } else { ' ' })
+        .collect();
+    kept.split_whitespace()
+        .filter(|word| !matches!(*word, "the" | "a" | "an"))
+        .collect::<Vec<_>>()
+        .join(" ")
+        .trim_matches('.')
+        .to_owned()
 }
 
 #[derive(Default)]
@@ -220,7 +239,11 @@ struct Figures {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-    let failures = arguments.iter().position(|argument| argument == "--failures").map(|at| arguments.remove(at)).is_some();
+    let failures = arguments
+        .iter()
+        .position(|argument| argument == "--failures")
+        .map(|at| arguments.remove(at))
+        .is_some();
     let half = arguments.iter().position(|argument| argument == "--half").map(|at| {
         arguments.remove(at);
         arguments.remove(at)
@@ -239,7 +262,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let started = Instant::now();
     let mut out = String::new();
     for (number, line) in std::fs::read_to_string(questions)?.lines().enumerate() {
-        if half.as_deref().is_some_and(|half| (number % 2 == 0) != (half == "even")) || line.trim().is_empty() {
+        if half.as_deref().is_some_and(|half| (number % 2 == 0) != (half == "even")) || line.trim().is_empty()
+        {
             continue;
         }
         let value: Value = serde_json::from_str(line)?;
@@ -264,7 +288,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
         entry.turns += outcome.turns;
         let good = if kind == "none" { declined } else { exact };
         if failures && !good {
-            writeln!(out, "\n[{kind}] {question}\n  wanted {:?}\n  got {:?}\n{}  = {}", value["a"], outcome.boxed, outcome.trace, outcome.reply.replace('\n', "\n  = "))?;
+            writeln!(
+                out,
+                "\n[{kind}] {question}\n  wanted {:?}\n  got {:?}\n{}  = {}",
+                value["a"],
+                outcome.boxed,
+                outcome.trace,
+                outcome.reply.replace('\n', "\n  = ")
+            )?;
         }
     }
     for (kind, figure) in &figures {
@@ -272,7 +303,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         writeln!(
             out,
             "{kind:8} {:4} asked  exact {:5.1} %  quoted {:5.1} %  declined {:5.1} %  {:.1} turns",
-            figure.asked, percent(figure.exact), percent(figure.quoted), percent(figure.declined),
+            figure.asked,
+            percent(figure.exact),
+            percent(figure.quoted),
+            percent(figure.declined),
             figure.turns as f64 / figure.asked.max(1) as f64
         )?;
     }

@@ -51,7 +51,9 @@ pub(crate) async fn run(
     let started = Instant::now();
     let deadline = |progress: Option<Instant>| {
         let wait = match progress {
-            Some(at) => limits.idle.map(|limit| Deadline { at: at + limit, stage: TimeoutStage::Idle, limit }),
+            Some(at) => {
+                limits.idle.map(|limit| Deadline { at: at + limit, stage: TimeoutStage::Idle, limit })
+            }
             None => limits.first_event.map(|limit| Deadline {
                 at: started + limit,
                 stage: TimeoutStage::FirstEvent,
@@ -70,9 +72,7 @@ pub(crate) async fn run(
     };
 
     let mut stream = match deadline(None) {
-        Some(until) => {
-            timeout_at(until.at, provider.stream(request)).await.map_err(|_| late(&until))??
-        }
+        Some(until) => timeout_at(until.at, provider.stream(request)).await.map_err(|_| late(&until))??,
         None => provider.stream(request).await?,
     };
     let mut progress = None;

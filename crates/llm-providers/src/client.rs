@@ -182,7 +182,12 @@ impl LlmClient {
         let mut shrunk = false;
         let outcome = |completion, attempts: u32, mut discarded: Usage, instead_of: Option<Kept>| {
             discarded += instead_of.and_then(|kept| kept.completion.usage).unwrap_or_default();
-            CallOutcome { completion, retries: attempts.saturating_sub(1), discarded, elapsed: started.elapsed() }
+            CallOutcome {
+                completion,
+                retries: attempts.saturating_sub(1),
+                discarded,
+                elapsed: started.elapsed(),
+            }
         };
 
         loop {
@@ -212,7 +217,12 @@ impl LlmClient {
                         request.max_tokens = Some(grown);
                     }
                     let message = shortcoming_words(kind, &completion);
-                    observer(CallEvent::Retry { attempt: attempts, kind, message: &message, wait: Duration::ZERO });
+                    observer(CallEvent::Retry {
+                        attempt: attempts,
+                        kind,
+                        message: &message,
+                        wait: Duration::ZERO,
+                    });
                     if let Some(before) = kept.replace(Kept { completion, kind }) {
                         discarded += before.completion.usage.unwrap_or_default();
                     }
@@ -224,14 +234,20 @@ impl LlmClient {
                 inner.answered.store(true, Ordering::Relaxed);
                 state.answered();
             }
-            if let Some(smaller) = smaller_reply(&error, &request, inner.config.max_tokens).filter(|_| !shrunk)
+            if let Some(smaller) =
+                smaller_reply(&error, &request, inner.config.max_tokens).filter(|_| !shrunk)
                 && state.unsatisfied()
             {
                 shrunk = true;
                 request.max_tokens = Some(smaller);
                 room = Some(smaller);
                 let (kind, message) = (error.kind(), error.to_string());
-                observer(CallEvent::Retry { attempt: attempts, kind, message: &message, wait: Duration::ZERO });
+                observer(CallEvent::Retry {
+                    attempt: attempts,
+                    kind,
+                    message: &message,
+                    wait: Duration::ZERO,
+                });
                 continue;
             }
             let (kind, message) = (error.kind(), error.to_string());
@@ -349,7 +365,8 @@ fn shortcoming(completion: &Completion) -> Option<&'static str> {
 
 fn shortcoming_words(kind: &str, completion: &Completion) -> String {
     if kind == LENGTH {
-        let tokens = completion.usage.map_or_else(String::new, |usage| format!(" after {} tokens", usage.output));
+        let tokens =
+            completion.usage.map_or_else(String::new, |usage| format!(" after {} tokens", usage.output));
         format!("the reply was cut off{tokens}")
     } else {
         "the reply ends in a loop".to_owned()

@@ -130,7 +130,10 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 
 /// A built-in file's text.
 pub(crate) fn text(name: &str) -> Option<&'static str> {
-    FILES.files().find(|file| file.path().file_stem().and_then(|stem| stem.to_str()) == Some(name))?.contents_utf8()
+    FILES
+        .files()
+        .find(|file| file.path().file_stem().and_then(|stem| stem.to_str()) == Some(name))?
+        .contents_utf8()
 }
 
 /// Whether a name fits a pattern in which `*` stands for any run of characters. Greedy from the left,

@@ -146,11 +146,14 @@ fn from_environment(
     providers.sort_by_key(|(order, _, data)| (model.is_empty() || data.model(model).is_none(), *order));
     let mut found = None;
     for (_, name, data) in providers {
-        let variables: Vec<String> = data.key_variables.iter().chain(&data.base_url_variables).cloned().collect();
+        let variables: Vec<String> =
+            data.key_variables.iter().chain(&data.base_url_variables).cloned().collect();
         let set = environment.first(&variables).map(|(variable, _)| variable.to_owned());
         looked_at.push(Probe {
             what: data.key_variables.join(", "),
-            outcome: set.as_ref().map_or_else(|| "not set".to_owned(), |variable| format!("{variable} is set")),
+            outcome: set
+                .as_ref()
+                .map_or_else(|| "not set".to_owned(), |variable| format!("{variable} is set")),
             usable: set.is_some(),
         });
         if let (Some(variable), None) = (set, &found) {

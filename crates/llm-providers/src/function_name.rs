@@ -13,8 +13,10 @@ const LONGEST: usize = 64;
 /// The name of a server's tool on the wire.
 pub(crate) fn wire_name(server: &str, tool: &str) -> String {
     let full = if server.is_empty() { tool.to_owned() } else { format!("{server}-{tool}") };
-    let safe: String =
-        full.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).collect();
+    let safe: String = full
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' })
+        .collect();
     if safe.len() <= LONGEST && safe == full {
         return safe;
     }

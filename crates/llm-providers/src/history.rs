@@ -87,7 +87,9 @@ pub(crate) fn note(block: &ContentBlock) -> Option<String> {
             Some(media_type) => format!("[file: {uri} ({media_type})]"),
             None => format!("[file: {uri}]"),
         }),
-        ContentBlock::Text { .. } | ContentBlock::Thinking { .. } | ContentBlock::RedactedThinking { .. } => None,
+        ContentBlock::Text { .. } | ContentBlock::Thinking { .. } | ContentBlock::RedactedThinking { .. } => {
+            None
+        }
     }
 }
 

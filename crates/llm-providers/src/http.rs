@@ -38,7 +38,7 @@ pub(crate) struct HttpSettings {
     pub(crate) path: String,
     pub(crate) key: Option<Secret>,
     pub(crate) auth: Auth,
-    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) headers: Vec<(String, Secret)>,
     pub(crate) connect_timeout: Option<Duration>,
     pub(crate) environment: Environment,
 }
@@ -73,9 +73,13 @@ impl HttpEndpoint {
         for (name, value) in &settings.headers {
             let name_value = HeaderName::try_from(name.as_str())
                 .ok()
-                .zip(HeaderValue::try_from(value.as_str()).ok())
-                .ok_or_else(|| wrong_setting(format!("the header `{name}` (llm.quirks.headers) is not valid")))?;
-            headers.insert(name_value.0, name_value.1);
+                .zip(HeaderValue::try_from(value.expose()).ok())
+                .ok_or_else(|| {
+                    wrong_setting(format!("the header `{name}` (llm.quirks.headers) is not valid"))
+                })?;
+            let (name, mut value) = name_value;
+            value.set_sensitive(true);
+            headers.insert(name, value);
         }
         if let Some(key) = settings.key.as_ref().filter(|key| !key.is_empty()) {
             let key = key.expose().trim();
@@ -85,8 +89,13 @@ impl HttpEndpoint {
                 Auth::ApiKey => ("api-key", key.to_owned()),
             };
             let mut value = HeaderValue::try_from(value).map_err(|_| LlmError::Configuration {
-                message: format!("the API key of provider `{}` holds characters that no key has", endpoint.provider),
-                hint: Some("look for line breaks or quotes in llm.api_key or its environment variable".to_owned()),
+                message: format!(
+                    "the API key of provider `{}` holds characters that no key has",
+                    endpoint.provider
+                ),
+                hint: Some(
+                    "look for line breaks or quotes in llm.api_key or its environment variable".to_owned(),
+                ),
             })?;
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
@@ -96,11 +105,8 @@ impl HttpEndpoint {
         } else {
             ProxySettings::from_environment(&settings.environment)
         };
-        let secrets = settings
-            .key
-            .into_iter()
-            .chain(url.password().map(Secret::from))
-            .chain(proxies.secrets());
+        let secrets =
+            settings.key.into_iter().chain(url.password().map(Secret::from)).chain(proxies.secrets());
         Ok(Self {
             endpoint,
             url,
@@ -156,11 +162,8 @@ impl HttpEndpoint {
     async fn status_error(&self, response: Response) -> LlmError {
         let status = response.status().as_u16();
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
-        let wait = retry_after::parse(
-            header(RETRY_AFTER.as_str()),
-            header("retry-after-ms"),
-            SystemTime::now(),
-        );
+        let wait =
+            retry_after::parse(header(RETRY_AFTER.as_str()), header("retry-after-ms"), SystemTime::now());
         let location = header(LOCATION.as_str()).map(str::to_owned);
         let mut body = self.scrubber.scrub(&error_body(response).await);
         if (300..400).contains(&status) {
@@ -175,7 +178,9 @@ impl HttpEndpoint {
     async fn build_client(&self) -> Result<Client, LlmError> {
         let needs_roots = self.url.scheme() == "https" || self.proxies.needs_tls();
         let tls = if needs_roots {
-            tokio::task::spawn_blocking(|| tls_config(true)).await.unwrap_or_else(|error| Err(error.to_string()))
+            tokio::task::spawn_blocking(|| tls_config(true))
+                .await
+                .unwrap_or_else(|error| Err(error.to_string()))
         } else {
             tls_config(false)
         };
@@ -197,7 +202,9 @@ impl HttpEndpoint {
         for proxy in self.proxies.build()? {
             builder = builder.proxy(proxy);
         }
-        builder.build().map_err(|error| wrong_setting(format!("no HTTP client can be built: {}", chain(&error))))
+        builder
+            .build()
+            .map_err(|error| wrong_setting(format!("no HTTP client can be built: {}", chain(&error))))
     }
 }
 
@@ -288,9 +295,9 @@ impl ProxySettings {
         let except = self.except.as_deref().and_then(NoProxy::from_string);
         let build = |address: &Option<Secret>, variable: &str, make: fn(&str) -> reqwest::Result<Proxy>| {
             let Some(address) = address else { return Ok(None) };
-            make(address.expose())
-                .map(|proxy| Some(proxy.no_proxy(except.clone())))
-                .map_err(|_| wrong_setting(format!("{variable} (or ALL_PROXY) in the environment is not an address")))
+            make(address.expose()).map(|proxy| Some(proxy.no_proxy(except.clone()))).map_err(|_| {
+                wrong_setting(format!("{variable} (or ALL_PROXY) in the environment is not an address"))
+            })
         };
         let http = build(&self.http, "HTTP_PROXY", |address| Proxy::http(address))?;
         let https = build(&self.https, "HTTPS_PROXY", |address| Proxy::https(address))?;
@@ -404,10 +411,18 @@ mod tests {
         check(" http://h:1/v1/ ", "/chat/completions", "http://h:1/v1/chat/completions");
         check("http://h/v1/chat/completions", "/chat/completions", "http://h/v1/chat/completions");
         check("http://h", "/chat/completions", "http://h/chat/completions");
-        check("https://h/x?api-version=3#f", "/chat/completions", "https://h/x/chat/completions?api-version=3");
+        check(
+            "https://h/x?api-version=3#f",
+            "/chat/completions",
+            "https://h/x/chat/completions?api-version=3",
+        );
         check("https://api.anthropic.com", "/v1/messages", "https://api.anthropic.com/v1/messages");
         check("https://api.anthropic.com/v1", "/v1/messages", "https://api.anthropic.com/v1/messages");
-        check("https://api.anthropic.com/v1/messages/", "/v1/messages", "https://api.anthropic.com/v1/messages");
+        check(
+            "https://api.anthropic.com/v1/messages/",
+            "/v1/messages",
+            "https://api.anthropic.com/v1/messages",
+        );
         for wrong in ["", "127.0.0.1:8000", "localhost:8000/v1", "ftp://h/v1", "http://", "no address"] {
             let error = endpoint_url(wrong, "/x").unwrap_err();
             assert!(error.is_permanent() && error.to_string().contains("llm.base_url"), "{wrong}");

@@ -1,4 +1,6 @@
 #![doc = include_str!("../README.md")]
+// What the engines share is not taken apart by feature: built without one of them, parts of it are idle.
+#![cfg_attr(not(all(feature = "openai", feature = "anthropic")), allow(dead_code, unused_imports))]
 
 #[cfg(feature = "anthropic")]
 mod anthropic;
@@ -8,6 +10,7 @@ mod client;
 mod config;
 mod data;
 mod detect;
+#[cfg(feature = "http")]
 mod engine;
 mod environment;
 mod error;

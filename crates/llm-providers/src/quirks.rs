@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::Secret;
+
 /// Habits of a server. What is none is taken from the layer below.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -60,12 +62,15 @@ pub struct Quirks {
     /// How the key is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auth: Option<Auth>,
-    /// Further headers of every request.
+    /// Further headers of every request; their values are not shown, since some are keys.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub headers: Option<BTreeMap<String, String>>,
+    pub headers: Option<BTreeMap<String, Secret>>,
     /// Fields put into every request body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_body: Option<Map<String, Value>>,
+    /// Fields put into bodies with a `stop` field, so that the server leaves the stop sequence in the text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub with_stop: Option<Map<String, Value>>,
 }
 
 /// How a last assistant message is gone on with.
@@ -129,9 +134,7 @@ impl Quirks {
             max_tokens_field: self.max_tokens_field.or(below.max_tokens_field),
             parameters: self.parameters.or(below.parameters),
             refused_parameters: self.refused_parameters.or(below.refused_parameters),
-            temperature_excludes_top_p: self
-                .temperature_excludes_top_p
-                .or(below.temperature_excludes_top_p),
+            temperature_excludes_top_p: self.temperature_excludes_top_p.or(below.temperature_excludes_top_p),
             assistant_prefix: self.assistant_prefix.or(below.assistant_prefix),
             send_reasoning: self.send_reasoning.or(below.send_reasoning),
             reasoning_field: self.reasoning_field.or(below.reasoning_field),
@@ -144,6 +147,7 @@ impl Quirks {
             auth: self.auth.or(below.auth),
             headers,
             extra_body,
+            with_stop: self.with_stop.or(below.with_stop),
         }
     }
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::data::{self, Engine, KeyNeed, ProviderData};
+#[cfg(feature = "http")]
 use crate::engine::EngineSettings;
 use crate::sampling::{Sampling, sampling};
 use crate::{Environment, LlmClient, LlmConfig, LlmError, Provider, Secret, ToolProtocol};
@@ -92,14 +93,16 @@ impl Registry {
     /// A setting is wrong or missing; nothing is sent.
     pub fn client(&self, config: &LlmConfig, environment: &Environment) -> Result<LlmClient, LlmError> {
         if config.max_tokens == 0 {
-            return Err(configuration("llm.max_tokens is 0: no reply fits into that", "set it to 4096 or so"));
+            return Err(configuration(
+                "llm.max_tokens is 0: no reply fits into that",
+                "set it to 4096 or so",
+            ));
         }
         if let Some(factory) = self.factories.get(&config.provider) {
             return Ok(LlmClient::with_provider(factory(config, environment)?, config));
         }
         let data = self.provider_data(&config.provider)?;
-        let (settings, config) = resolve(&data, config, environment)?;
-        Ok(LlmClient::with_provider(build(data.engine, settings)?, &config))
+        from_data(&data, config, environment)
     }
 
     /// The data of a provider that has a file.
@@ -128,8 +131,24 @@ impl Registry {
     }
 }
 
+#[cfg(feature = "http")]
+fn from_data(
+    data: &ProviderData,
+    config: &LlmConfig,
+    environment: &Environment,
+) -> Result<LlmClient, LlmError> {
+    let (settings, config) = resolve(data, config, environment)?;
+    Ok(LlmClient::with_provider(build(data.engine, settings)?, &config))
+}
+
+#[cfg(not(feature = "http"))]
+fn from_data(data: &ProviderData, config: &LlmConfig, _: &Environment) -> Result<LlmClient, LlmError> {
+    Err(not_built_in(data.engine, &config.provider))
+}
+
 /// Merges what the file says into what the user says. The second value is the configuration with
 /// everything filled in.
+#[cfg(feature = "http")]
 fn resolve(
     data: &ProviderData,
     config: &LlmConfig,
@@ -216,6 +235,7 @@ fn resolve(
     Ok((settings, config))
 }
 
+#[cfg(feature = "http")]
 fn build(engine: Engine, settings: EngineSettings) -> Result<Arc<dyn Provider>, LlmError> {
     match engine {
         #[cfg(feature = "openai")]
@@ -223,11 +243,16 @@ fn build(engine: Engine, settings: EngineSettings) -> Result<Arc<dyn Provider>, 
         #[cfg(feature = "anthropic")]
         Engine::Anthropic => Ok(Arc::new(crate::anthropic::Messages::new(settings)?)),
         #[cfg(not(all(feature = "openai", feature = "anthropic")))]
-        engine => Err(configuration(
-            &format!("the engine of provider `{}` ({engine:?}) is not built in", settings.provider),
-            "build with the feature of that name",
-        )),
+        engine => Err(not_built_in(engine, &settings.provider)),
     }
+}
+
+#[cfg(not(all(feature = "openai", feature = "anthropic")))]
+fn not_built_in(engine: Engine, provider: &str) -> LlmError {
+    configuration(
+        &format!("the engine of provider `{provider}` ({engine:?}) is not built in"),
+        "build with the feature of that name",
+    )
 }
 
 fn configuration(message: &str, hint: &str) -> LlmError {

@@ -86,7 +86,9 @@ impl RetryState {
 
     fn tries_for(&self, error: &LlmError) -> u32 {
         let most = match error {
-            LlmError::Unreachable { reason: Unreachable::Refused, local: true, .. } if !self.answered_before => {
+            LlmError::Unreachable { reason: Unreachable::Refused, local: true, .. }
+                if !self.answered_before =>
+            {
                 TRIES_REFUSED_HERE
             }
             LlmError::Unreachable { reason: Unreachable::UnknownHost, .. } if !self.answered_before => {
@@ -155,7 +157,10 @@ mod tests {
         assert_eq!(pauses(&config, &server(None), -1.0, true)[..2], [1.6, 3.2]);
         assert_eq!(pauses(&config, &server(None), 1.0, true)[..2], [2.4, 4.8]);
         assert!(pauses(&config, &server(None), 1.0, true).iter().all(|pause| *pause <= 60.0));
-        assert_eq!(pauses(&RetryConfig { max_tries: 1, ..config.clone() }, &server(None), 0.0, true), [0.0; 0]);
+        assert_eq!(
+            pauses(&RetryConfig { max_tries: 1, ..config.clone() }, &server(None), 0.0, true),
+            [0.0; 0]
+        );
         assert_eq!(pauses(&RetryConfig { max_tries: 0, ..config }, &server(None), 0.0, true), [0.0; 0]);
     }
 
@@ -204,7 +209,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_cured_is_not_tried_again() {
-        let error = LlmError::Authentication { endpoint: endpoint(), status: Some(401), detail: String::new() };
+        let error =
+            LlmError::Authentication { endpoint: endpoint(), status: Some(401), detail: String::new() };
         assert_eq!(pauses(&RetryConfig::default(), &error, 0.0, true).len(), 0);
     }
 }

@@ -95,14 +95,24 @@ mod tests {
     #[test]
     fn sends_what_the_server_takes() {
         let all = "{temperature: 0.3, top_p: 0.95, min_p: 0.05, top_k: 20, repetition_penalty: 1.05}";
-        check(all, "{}", json!({"temperature": 0.3, "top_p": 0.95}), &["min_p", "top_k", "repetition_penalty"]);
+        check(
+            all,
+            "{}",
+            json!({"temperature": 0.3, "top_p": 0.95}),
+            &["min_p", "top_k", "repetition_penalty"],
+        );
         check(
             all,
             "parameters: {temperature: temperature, top_k: top_k, repetition_penalty: repeat_penalty}",
             json!({"temperature": 0.3, "top_k": 20, "repeat_penalty": 1.05}),
             &["top_p", "min_p"],
         );
-        check(all, "refused_parameters: [temperature, top_p]", json!({}), &["temperature", "top_p", "min_p", "top_k", "repetition_penalty"]);
+        check(
+            all,
+            "refused_parameters: [temperature, top_p]",
+            json!({}),
+            &["temperature", "top_p", "min_p", "top_k", "repetition_penalty"],
+        );
     }
 
     #[test]
@@ -115,7 +125,12 @@ mod tests {
 
     #[test]
     fn one_of_two_that_exclude_each_other_is_sent() {
-        check("{temperature: 0.3, top_p: 0.9}", "temperature_excludes_top_p: true", json!({"temperature": 0.3}), &["top_p"]);
+        check(
+            "{temperature: 0.3, top_p: 0.9}",
+            "temperature_excludes_top_p: true",
+            json!({"temperature": 0.3}),
+            &["top_p"],
+        );
         check("{top_p: 0.9}", "temperature_excludes_top_p: true", json!({"top_p": 0.9}), &[]);
     }
 

@@ -103,8 +103,10 @@ fn measure_tools(tools: &[ToolDefinition], measure: &dyn Fn(&str) -> u64) -> u64
 /// counting.
 pub(crate) fn upper_bound(request: &ChatRequest) -> u64 {
     let bytes = |text: &str| text.len() as u64;
-    let messages =
-        request.messages.iter().fold(0u64, |sum, message| sum.saturating_add(measure_message(message, &bytes)));
+    let messages = request
+        .messages
+        .iter()
+        .fold(0u64, |sum, message| sum.saturating_add(measure_message(message, &bytes)));
     messages
         .saturating_add(bytes(&request.system))
         .saturating_add(measure_tools(&request.tools, &bytes))
@@ -171,10 +173,8 @@ impl TokenCounter {
     }
 
     fn raw_request(&self, request: &ChatRequest) -> u64 {
-        let messages = request
-            .messages
-            .iter()
-            .fold(0u64, |sum, message| sum.saturating_add(self.raw_message(message)));
+        let messages =
+            request.messages.iter().fold(0u64, |sum, message| sum.saturating_add(self.raw_message(message)));
         messages
             .saturating_add(self.systems.get(&request.system, |system| count_text(system) + PER_MESSAGE))
             .saturating_add(self.tools.get(&request.tools, |tools| measure_tools(tools, &count_text)))

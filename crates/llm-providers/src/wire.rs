@@ -276,7 +276,10 @@ pub(crate) fn event_json(
             let error = WireError { message: shown, ..WireError::default() };
             return Err(from_stream(&endpoint, error));
         }
-        return Err(LlmError::Malformed { endpoint, detail: format!("an event holds no valid JSON: {shown}") });
+        return Err(LlmError::Malformed {
+            endpoint,
+            detail: format!("an event holds no valid JSON: {shown}"),
+        });
     };
     match error_in(&value, event.event == "error") {
         Some(mut error) => {

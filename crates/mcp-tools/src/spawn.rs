@@ -5,7 +5,10 @@
 //! only file of the crate with unsafe code: everything that runs after the fork uses system calls and
 //! memory of its own stack, never the allocator, a lock, or the runtime.
 
-#![expect(unsafe_code, reason = "limits are put in force between fork and exec, where only raw system calls may run")]
+#![expect(
+    unsafe_code,
+    reason = "limits are put in force between fork and exec, where only raw system calls may run"
+)]
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -111,7 +114,10 @@ fn start(mut command: Command, setup: ChildSetup) -> io::Result<Child> {
 #[cfg(not(target_os = "linux"))]
 fn start(mut command: Command, setup: ChildSetup) -> io::Result<Child> {
     if setup.landlock.is_some() || !setup.seccomp.is_empty() || setup.drop_to.is_some() {
-        return Err(io::Error::new(io::ErrorKind::Unsupported, "confinement of children exists on Linux only"));
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "confinement of children exists on Linux only",
+        ));
     }
     command.process_group(0).kill_on_drop(true);
     command.spawn()

@@ -168,6 +168,9 @@ impl Driver<'_> {
     }
 
     async fn call_tool(&self, planned: &PlannedCall, stop: &CancellationToken) -> ToolReport {
+        if let Some(refusal) = planned.refusal() {
+            return refusal;
+        }
         let began = Instant::now();
         let call = &planned.call;
         let outcome = self.tools.call(&call.server, &call.tool, call.arguments.clone(), stop).await;

@@ -16,7 +16,7 @@ use orchestrator::{EventSink, SinkError, Stamp};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::redact::Redactor;
+use crate::scrub::Scrubber;
 
 /// Name of the log in a run's directory.
 pub const LOG_NAME: &str = "events.jsonl";
@@ -30,7 +30,7 @@ pub type Observer = dyn Fn(&Event, &str) + Send + Sync;
 pub struct RunLog {
     run_id: String,
     blobs: PathBuf,
-    redactor: Redactor,
+    scrubber: Scrubber,
     observer: Option<Box<Observer>>,
     writer: Mutex<Writer>,
     syncer: Option<Syncer>,
@@ -56,7 +56,7 @@ impl RunLog {
     pub fn create(
         run_dir: &Path,
         run_id: &str,
-        redactor: Redactor,
+        scrubber: Scrubber,
         observer: Option<Box<Observer>>,
     ) -> io::Result<Self> {
         let file = OpenOptions::new().create_new(true).append(true).open(run_dir.join(LOG_NAME))?;
@@ -64,7 +64,7 @@ impl RunLog {
         Ok(Self {
             run_id: run_id.to_owned(),
             blobs: run_dir.join(BLOBS_NAME),
-            redactor,
+            scrubber,
             observer,
             writer: Mutex::new(Writer { file, next: 0 }),
             syncer: Some(syncer),
@@ -97,7 +97,7 @@ impl RunLog {
             body,
         };
         let line = serde_json::to_string(&event)?;
-        let line = self.redactor.redact(line);
+        let line = self.scrubber.scrub(line);
         if stored {
             let mut kept =
                 if line.len() > BLOB_THRESHOLD { self.without_blobs(&line)? } else { line.clone() };
@@ -220,7 +220,7 @@ mod tests {
         let seen = Arc::new(StdMutex::new(Vec::new()));
         let shared = Arc::clone(&seen);
         let observer = Box::new(move |event: &Event, _: &str| shared.lock().unwrap().push(event.seq));
-        let log = RunLog::create(dir.path(), "r1", Redactor::default(), Some(observer)).unwrap();
+        let log = RunLog::create(dir.path(), "r1", Scrubber::default(), Some(observer)).unwrap();
         log.emit(STAMP, EventBody::Recovered { after: 1 }).unwrap();
         log.emit(STAMP, EventBody::TextDelta { text: "a".into() }).unwrap();
         log.emit(STAMP, EventBody::Recovered { after: 2 }).unwrap();
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn large_texts_become_blobs_once() {
         let dir = tempfile::tempdir().unwrap();
-        let log = RunLog::create(dir.path(), "r1", Redactor::default(), None).unwrap();
+        let log = RunLog::create(dir.path(), "r1", Scrubber::default(), None).unwrap();
         let text = "é".repeat(BLOB_THRESHOLD);
         for _ in 0..2 {
             log.emit(STAMP, EventBody::SystemPrompt { text: text.clone() }).unwrap();
@@ -253,8 +253,8 @@ mod tests {
     #[test]
     fn secrets_do_not_get_in() {
         let dir = tempfile::tempdir().unwrap();
-        let redactor = Redactor::new(["sk-very-\"secret\"-key"]);
-        let log = RunLog::create(dir.path(), "r1", redactor, None).unwrap();
+        let scrubber = Scrubber::new(["sk-very-\"secret\"-key"]);
+        let log = RunLog::create(dir.path(), "r1", scrubber, None).unwrap();
         log.emit(STAMP, EventBody::SystemPrompt { text: "the key is sk-very-\"secret\"-key!".into() })
             .unwrap();
         log.close().unwrap();
@@ -266,7 +266,7 @@ mod tests {
     fn an_existing_log_is_not_overwritten() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(LOG_NAME), "kept").unwrap();
-        assert!(RunLog::create(dir.path(), "r1", Redactor::default(), None).is_err());
+        assert!(RunLog::create(dir.path(), "r1", Scrubber::default(), None).is_err());
         assert_eq!(std::fs::read_to_string(dir.path().join(LOG_NAME)).unwrap(), "kept");
     }
 }

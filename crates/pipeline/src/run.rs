@@ -21,7 +21,7 @@ use crate::error::PipelineError;
 use crate::files::{self, Attachments};
 use crate::log::{BLOBS_NAME, Observer, RunLog};
 use crate::prompts::{PromptFacts, TemplatePrompts};
-use crate::redact::Redactor;
+use crate::scrub::Scrubber;
 use crate::servers::{Servers, Wiring};
 use crate::supported;
 use crate::surroundings::Places;
@@ -138,7 +138,7 @@ impl Pipeline {
                 return Err(error);
             }
         };
-        let log = RunLog::create(&run_dir, &run_id, self.redactor(), observer)
+        let log = RunLog::create(&run_dir, &run_id, self.scrubber(), observer)
             .map_err(|source| write_error("the log of the run in", &run_dir, source))?;
         let tools = ToolManager::start(specs, self.manager_options(&run_dir)).await;
         let mut servers = tools.statuses();
@@ -289,15 +289,15 @@ impl Pipeline {
         EventBody::RunStarted {
             question: question.text.clone(),
             files: attachments.paths.iter().map(|path| path.display().to_string()).collect(),
-            config: serde_json::to_value(&self.resolved.config).unwrap_or_default(),
+            config: self.resolved.to_json(),
             versions: Versions { fathom: env!("CARGO_PKG_VERSION").to_owned(), schema: EVENT_SCHEMA_VERSION },
             servers,
         }
     }
 
-    fn redactor(&self) -> Redactor {
+    fn scrubber(&self) -> Scrubber {
         let key = self.resolved.config.llm.api_key.as_ref().map(|key| key.expose());
-        Redactor::of_environment(self.resolved.environment.variables(), key)
+        Scrubber::of_environment(&self.resolved.environment, key)
     }
 
     /// Makes the run's directory. Its name sorts by time and is unique.

@@ -193,3 +193,64 @@ impl Wiring<'_> {
 fn seconds(value: f64, otherwise: Duration) -> Duration {
     Duration::try_from_secs_f64(value).ok().filter(|limit| !limit.is_zero()).unwrap_or(otherwise)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the main agent gets for the named servers, with `files` and `web` in `mcp.json`: names to start, and
+    /// names that are not to be had.
+    fn check(tools: &[&str], docs: &[&str], expected: Result<(&str, &str), &str>) {
+        let mut config = FathomConfig::default();
+        config.agent.main_agent.tools = tools.iter().map(|name| (*name).to_owned()).collect();
+        let stdio = || Transport::Stdio {
+            command: "true".into(),
+            args: Vec::new(),
+            env: std::collections::BTreeMap::new(),
+            cwd: None,
+        };
+        let configured = [ServerSpec::new("files", stdio()), ServerSpec::new("tool-vqa", stdio())];
+        let dir = tempfile::tempdir().unwrap();
+        let places = Places {
+            here: dir.path().into(),
+            data: dir.path().into(),
+            cache: dir.path().into(),
+            runs: dir.path().into(),
+        };
+        let docs: Vec<PathBuf> = docs.iter().map(|name| dir.path().join(name)).collect();
+        for folder in &docs {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        let wiring = Wiring {
+            config: &config,
+            conf: &ConfTree::default(),
+            places: &places,
+            configured: &configured,
+            configured_in: "mcp.json",
+            docs: &docs,
+            run_dir: dir.path(),
+            files: &[],
+        };
+        let found = wiring.servers().map_err(|error| format!("{error} {}", error.hint().unwrap_or_default()));
+        match (found, expected) {
+            (Ok(servers), Ok((started, missing))) => {
+                let names: Vec<&str> = servers.specs.iter().map(|spec| spec.name.as_str()).collect();
+                let absent: Vec<&str> = servers.missing.iter().map(|status| status.name.as_str()).collect();
+                assert_eq!((names.join(" ").as_str(), absent.join(" ").as_str()), (started, missing), "{tools:?}");
+            }
+            (Err(error), Err(part)) => assert!(error.contains(part), "{error}"),
+            (found, expected) => panic!("{tools:?}: {found:?} is not {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn which_servers_are_used() {
+        check(&["library", "tool-python"], &[], Ok(("library tool-python files tool-vqa", "")));
+        check(&["files", "library"], &[], Ok(("files library", "")));
+        check(&["tool-vqa", "tool-google-search", "tool-reader"], &[], Ok(("tool-vqa tool-reader", "tool-google-search")));
+        check(&["files"], &["papers"], Ok(("library files", "")));
+        check(&[], &[], Ok(("files tool-vqa", "")));
+        check(&["file"], &[], Err("Did you mean `files`?"));
+        check(&["nothing-like-it"], &[], Err("There are: files, tool-vqa, library"));
+    }
+}

@@ -84,7 +84,9 @@ impl<'de> Visitor<'de> for FiniteVisitor {
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Finite, E> {
-        Number::from_f64(value).map(|number| Finite(Value::Number(number))).ok_or_else(|| E::custom("not finite"))
+        Number::from_f64(value)
+            .map(|number| Finite(Value::Number(number)))
+            .ok_or_else(|| E::custom("not finite"))
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Finite, E> {

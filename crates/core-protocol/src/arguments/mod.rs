@@ -85,9 +85,10 @@ impl ArgumentError {
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
         match self {
-            Self::NotAnObject { .. } | Self::Unreadable { .. } | Self::TooDeep { .. } | Self::TooLarge { .. } => {
-                false
-            }
+            Self::NotAnObject { .. }
+            | Self::Unreadable { .. }
+            | Self::TooDeep { .. }
+            | Self::TooLarge { .. } => false,
         }
     }
 

@@ -18,6 +18,8 @@ pub(crate) enum Hopeless {
     TooDeep,
 }
 
+/// Room made for the members of an object before they are counted.
+const USUAL_MEMBERS: usize = 6;
 /// Farthest that a key is looked for ahead, in bytes.
 const KEY_REACH: usize = 128;
 
@@ -42,7 +44,7 @@ pub(super) struct Repairer<'t> {
 
 /// Reads the first object of the text, or the first list where a list comes before any object.
 pub(crate) fn repair_value(text: &str) -> Result<Value, Hopeless> {
-    if let Some(value) = escaped_whole(text) {
+    if let Some(value) = scalar(text.trim()).or_else(|| escaped_whole(text)) {
         return Ok(value);
     }
     let mut repairer = Repairer::new(text);
@@ -97,7 +99,7 @@ impl<'t> Repairer<'t> {
             match self.byte(inside) {
                 None | Some(b'"' | b'\'' | b'}' | b'{' | b',' | b'/' | b'#') => true,
                 Some(0xE2) => true,
-                _ => self.word_key_ahead(inside),
+                _ => self.loose_key_ahead(inside),
             }
         })
     }
@@ -165,7 +167,7 @@ impl<'t> Repairer<'t> {
 
     /// Members up to the closing brace, the end, or a bracket that belongs to somebody else.
     fn object_body(&mut self) -> Result<Value, Hopeless> {
-        let mut members = Map::new();
+        let mut members = Map::with_capacity(USUAL_MEMBERS);
         let mut doubled = 0usize;
         loop {
             self.at = self.skip_to_token(self.at);
@@ -272,14 +274,20 @@ impl<'t> Repairer<'t> {
         if let Some(value) = scalar(token.trim()) {
             return value;
         }
-        let comment = [" //", " #", "/*"].iter().filter_map(|mark| memmem::find(token.as_bytes(), mark.as_bytes())).min();
+        let comment = [" //", " #", "/*"]
+            .iter()
+            .filter_map(|mark| memmem::find(token.as_bytes(), mark.as_bytes()))
+            .min();
         if let Some(comment) = comment
             && let Some(value) = scalar(token.get(..comment).unwrap_or_default().trim())
         {
             self.at = start + comment;
             return value;
         }
-        Value::String(token.trim().to_owned())
+        // A quote that was opened nowhere.
+        let word = token.trim();
+        let word = word.strip_suffix('"').filter(|word| !word.contains('"')).unwrap_or(word);
+        Value::String(word.to_owned())
     }
 
     fn rest(&self) -> &'t str {
@@ -300,6 +308,9 @@ impl<'t> Repairer<'t> {
         let mut at = at;
         loop {
             at = self.skip_blank(at);
+            if !matches!(self.byte(at), Some(b'/' | b'#')) {
+                return at;
+            }
             let rest = self.bytes.get(at..).unwrap_or_default();
             if rest.starts_with(b"//") || rest.starts_with(b"#") {
                 at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
@@ -319,9 +330,17 @@ impl<'t> Repairer<'t> {
         window.get(end) == Some(&quote) && end > 0 && self.byte(self.skip_blank(at + end + 2)) == Some(b':')
     }
 
+    /// Whether a colon follows on the same line before anything that cannot be in a bare key.
+    fn loose_key_ahead(&self, at: usize) -> bool {
+        let window = self.bytes.get(at..(at + KEY_REACH).min(self.bytes.len())).unwrap_or_default();
+        let is_end = |byte: &u8| matches!(byte, b':' | b'{' | b'}' | b'"' | b'\'' | b',' | b'\n');
+        window.iter().position(is_end).is_some_and(|end| end > 0 && window.get(end) == Some(&b':'))
+    }
+
     /// Whether a word and a colon stand at `at`.
     pub(super) fn word_key_ahead(&self, at: usize) -> bool {
-        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'-') || byte >= 0x80;
+        let is_word =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'-') || byte >= 0x80;
         if self.byte(at).is_none_or(|byte| !is_word(byte) || byte.is_ascii_digit()) {
             return false;
         }

@@ -20,11 +20,13 @@ pub(super) struct Quote {
     close: &'static str,
 }
 
+const DOUBLE: Quote = Quote { open: "\"", close: "\"" };
+const SINGLE: Quote = Quote { open: "'", close: "'" };
 const QUOTES: &[Quote] = &[
     Quote { open: "\"\"\"", close: "\"\"\"" },
     Quote { open: "'''", close: "'''" },
-    Quote { open: "\"", close: "\"" },
-    Quote { open: "'", close: "'" },
+    DOUBLE,
+    SINGLE,
     Quote { open: "`", close: "`" },
     Quote { open: "“", close: "”" },
     Quote { open: "‘", close: "’" },
@@ -35,8 +37,12 @@ impl Repairer<'_> {
     /// The quotes that open at `at`.
     pub(super) fn quote_at(&self, at: usize) -> Option<Quote> {
         let rest = self.bytes.get(at..)?;
-        if !matches!(rest.first(), Some(b'"' | b'\'' | b'`' | b'\\' | 0xE2)) {
-            return None;
+        let second = rest.get(1);
+        match rest.first()? {
+            b'"' if second != Some(&b'"') => return Some(DOUBLE),
+            b'\'' if second != Some(&b'\'') => return Some(SINGLE),
+            b'"' | b'\'' | b'`' | b'\\' | 0xE2 => {}
+            _ => return None,
         }
         QUOTES.iter().copied().find(|quote| rest.starts_with(quote.open.as_bytes()))
     }
@@ -236,7 +242,7 @@ impl Repairer<'_> {
     fn element_follows(&self, at: usize) -> bool {
         matches!(
             self.byte(at),
-            None | Some(b'"' | b'\'' | b'[' | b'{' | b'(' | b']' | b'-' | b'/' | b'#' | b'0'..=b'9')
+            None | Some(b'"' | b'\'' | b'[' | b'{' | b'(' | b']' | b')' | b'-' | b'/' | b'#' | b'0'..=b'9')
         ) || ["true", "false", "null", "True", "False", "None"]
             .iter()
             .any(|word| self.starts_with(at, word.as_bytes()))
@@ -255,7 +261,7 @@ impl Repairer<'_> {
     fn only_closers_after(&self, at: usize) -> bool {
         let rest = self.bytes.get(at..).unwrap_or_default();
         rest.len() <= 64
-            && rest.iter().any(|byte| *byte == b'}')
+            && rest.contains(&b'}')
             && rest.iter().all(|byte| byte.is_ascii_whitespace() || matches!(byte, b'}' | b']'))
     }
 

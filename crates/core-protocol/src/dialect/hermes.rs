@@ -76,12 +76,23 @@ impl Dialect for Hermes {
 #[derive(Debug)]
 enum Stage {
     /// White space and perhaps a fence before the JSON.
-    Before { at: usize, fenced: bool },
+    Before {
+        at: usize,
+        fenced: bool,
+    },
     Value(JsonReader),
     /// Behind the JSON, which ends at `end`; `at` is behind a fence, if there was one.
-    After { end: usize, at: usize },
+    After {
+        end: usize,
+        at: usize,
+    },
     /// The closing tag is searched after JSON that cannot be read.
-    Search { from: usize, resume: usize, offset: usize, problem: &'static str },
+    Search {
+        from: usize,
+        resume: usize,
+        offset: usize,
+        problem: &'static str,
+    },
 }
 
 /// Reads one block; shared with `qwen_xml` and `auto`.
@@ -96,7 +107,12 @@ pub(super) struct Reader {
 impl Reader {
     /// A reader for what follows the opening tag.
     pub(super) fn new(start: usize) -> Self {
-        Self { start, blank: Blank::default(), stage: Stage::Before { at: start, fenced: false }, bare: false }
+        Self {
+            start,
+            blank: Blank::default(),
+            stage: Stage::Before { at: start, fenced: false },
+            bare: false,
+        }
     }
 
     /// A reader for an object without an opening tag.
@@ -227,7 +243,7 @@ impl Reader {
             return BlockProgress::fault(fault_at, "the block is not closed and is not complete JSON");
         }
         match call_of(members, repaired, input.known_tools) {
-            Ok(call) => BlockProgress::Call(BlockCall { end: block_end, ..call }),
+            Ok(call) => BlockProgress::Call(Box::new(BlockCall { end: block_end, ..call })),
             Err(problem) => BlockProgress::fault_from(self.start, end, problem),
         }
     }
@@ -280,9 +296,7 @@ fn call_of(
     let read = match arguments {
         None | Some(Value::Null) => ParsedArguments { arguments: Map::new(), repaired: None },
         Some(Value::Object(arguments)) => ParsedArguments { arguments, repaired: None },
-        Some(Value::String(text)) => {
-            arguments::parse_arguments(&text).map_err(|error| error.to_string())?
-        }
+        Some(Value::String(text)) => arguments::parse_arguments(&text).map_err(|error| error.to_string())?,
         Some(_) => return Err("`arguments` is not a JSON object".to_owned()),
     };
     let (server, tool) = names::split(name, known_tools);

@@ -84,7 +84,7 @@ enum Stage {
     /// White space and perhaps a fence after the JSON, which ends at `end`.
     AfterValue { start: usize, end: usize, at: usize },
     /// The closing tags are searched, from `from`.
-    Search(Search),
+    Search(Box<Search>),
 }
 
 /// The search for closing tags after arguments that cannot be read as JSON.
@@ -121,6 +121,13 @@ enum Step {
 
 impl BlockReader for Reader {
     fn read(&mut self, input: &BlockInput<'_>) -> BlockProgress {
+        // Where nearly all pieces of a large call end up: nothing has to be moved.
+        if let Stage::Value { json, .. } = &mut self.stage
+            && !input.complete
+            && json.read_on(input.text)
+        {
+            return BlockProgress::More;
+        }
         loop {
             let stage = std::mem::replace(&mut self.stage, Stage::Between);
             let step = match stage {
@@ -202,7 +209,11 @@ impl Reader {
     fn name(&mut self, input: &BlockInput<'_>, which: usize, start: usize, from: usize) -> Step {
         let Some(end) = input.find2(from, b'<', b'>') else {
             if input.complete {
-                return Step::Done(BlockProgress::fault_from(from, start, "the text ends inside a name"));
+                return Step::Done(BlockProgress::fault_from(
+                    input.text.len(),
+                    start,
+                    "the text ends inside a name",
+                ));
             }
             return self.wait(Stage::Name { which, start, from: input.text.len() });
         };
@@ -292,7 +303,7 @@ impl Reader {
             "the arguments cannot be read as JSON ({problem}) and no `</arguments></use_mcp_tool>` ends them"
         ));
         let fault = BlockFault { offset, resume, problem };
-        self.go(Stage::Search(Search { start, from: resume, first: None, fault }))
+        self.go(Stage::Search(Box::new(Search { start, from: resume, first: None, fault })))
     }
 
     fn after_value(&mut self, input: &BlockInput<'_>, start: usize, end: usize, at: usize) -> Step {
@@ -320,11 +331,11 @@ impl Reader {
         self.go(Stage::Between)
     }
 
-    fn search(&mut self, input: &BlockInput<'_>, mut search: Search) -> Step {
+    fn search(&mut self, input: &BlockInput<'_>, mut search: Box<Search>) -> Step {
         loop {
             let Some(found) = input.find(search.from, b'<') else {
                 if input.complete {
-                    return self.end_search(input, search);
+                    return self.end_search(*search);
                 }
                 search.from = input.text.len();
                 return self.wait(Stage::Search(search));
@@ -333,7 +344,7 @@ impl Reader {
             match input.literal_at(found, &[ARGUMENTS_CLOSE, OPEN]) {
                 Look::More => return self.wait(Stage::Search(search)),
                 Look::Absent => search.from = found + 1,
-                Look::Found(1) => return self.end_search(input, search),
+                Look::Found(1) => return self.end_search(*search),
                 Look::Found(_) => {
                     let after = found + ARGUMENTS_CLOSE.len();
                     let follows = self.blank.skip(input, after);
@@ -354,7 +365,7 @@ impl Reader {
     }
 
     /// No further closer before the next opening tag or the end: the first one, if there was any.
-    fn end_search(&mut self, _input: &BlockInput<'_>, search: Search) -> Step {
+    fn end_search(&mut self, search: Search) -> Step {
         match search.first {
             Some((end, _)) => self.take_arguments(search.start, end),
             None => Step::Done(BlockProgress::Malformed(search.fault)),
@@ -384,7 +395,7 @@ impl Reader {
                 "the block is not closed and its arguments are not complete JSON",
             ));
         }
-        Step::Done(BlockProgress::Call(BlockCall {
+        Step::Done(BlockProgress::Call(Box::new(BlockCall {
             end,
             id: None,
             server: server.of(input.text).to_owned(),
@@ -392,7 +403,7 @@ impl Reader {
             tool: tool.of(input.text).to_owned(),
             arguments: read.arguments,
             repaired: read.repaired,
-        }))
+        })))
     }
 }
 

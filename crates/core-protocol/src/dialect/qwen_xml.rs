@@ -165,13 +165,13 @@ impl Reader {
 
     fn before(&mut self, input: &BlockInput<'_>, at: usize, fenced: bool) -> Option<BlockProgress> {
         let here = self.blank.skip(input, at);
-        match input.literal_at(here, &[FUNCTION, "{", "```"]) {
+        match input.literal_at(here, &[FUNCTION, "{", "[", "```"]) {
             Look::More => Some(BlockProgress::More),
             Look::Found(0) => {
                 let start = here + FUNCTION.len();
                 self.go(Stage::Function { start, from: start })
             }
-            Look::Found(1) => self.go(Stage::Json(hermes::Reader::new(self.start))),
+            Look::Found(1 | 2) => self.go(Stage::Json(hermes::Reader::new(self.start))),
             Look::Found(_) if !fenced => match input.fence_at(here) {
                 Look::Found(after) => self.go(Stage::Before { at: after, fenced: true }),
                 _ => Some(BlockProgress::More),
@@ -354,7 +354,9 @@ impl Reader {
         if is_given.into_iter().any(|given| given.of(input.text) == name) {
             return Look::Absent;
         }
-        let known = self.definition(input.known_tools, input.text).and_then(|tool| Parameters::of(&tool.input_schema));
+        let known = self
+            .definition(input.known_tools, input.text)
+            .and_then(|tool| Parameters::of(&tool.input_schema));
         if known.is_none_or(|parameters| parameters.has(name)) { Look::Found(()) } else { Look::Absent }
     }
 
@@ -373,7 +375,9 @@ impl Reader {
             Look::Found(_) if self.outer && !fenced => self.go(Stage::After { at: here + 3, fenced: true }),
             _ if !self.outer => Some(self.finish(input, at)),
             _ if input.ends_at(here) && input.accept_unclosed => Some(self.finish(input, here)),
-            _ if input.ends_at(here) => Some(BlockProgress::fault(here, "the text ends before `</tool_call>`")),
+            _ if input.ends_at(here) => {
+                Some(BlockProgress::fault(here, "the text ends before `</tool_call>`"))
+            }
             _ => Some(BlockProgress::fault(here, "after `</function>`, `</tool_call>` is expected")),
         }
     }
@@ -397,7 +401,7 @@ impl Reader {
             arguments.insert(name.to_owned(), value);
         }
         let (server, tool) = names::split(self.function.of(input.text), input.known_tools);
-        BlockProgress::Call(BlockCall {
+        BlockProgress::Call(Box::new(BlockCall {
             end,
             id: None,
             server: server.to_owned(),
@@ -405,7 +409,7 @@ impl Reader {
             tool: tool.to_owned(),
             arguments,
             repaired: None,
-        })
+        }))
     }
 }
 

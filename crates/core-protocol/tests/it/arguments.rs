@@ -9,7 +9,11 @@ const TABLE: &str = include_str!("cases/arguments.cases");
 
 /// The input of a case; written as JSON where it holds characters that a table cannot show.
 pub(crate) fn input(case: &Case) -> String {
-    if case.has("json") { serde_json::from_str(&case.input).expect("a JSON string") } else { case.input.clone() }
+    if case.has("json") {
+        serde_json::from_str(&case.input).expect("a JSON string")
+    } else {
+        case.input.clone()
+    }
 }
 
 fn check(case: &Case) {

@@ -1,6 +1,8 @@
 //! The boxed answer: table cases, and what counts in a whole reply.
 
-use core_protocol::{DialectName, ParseOptions, boxed_answer, boxed_answer_of_reply, last_boxed, parse_reply};
+use core_protocol::{
+    DialectName, ParseOptions, boxed_answer, boxed_answer_of_reply, last_boxed, parse_reply,
+};
 
 use crate::arguments::input;
 use crate::table::{self, Case};

@@ -1,7 +1,8 @@
 //! Calls: every table case, read whole and in pieces, must give what it says.
 
 use core_protocol::{
-    DialectName, Outcome, ParseOptions, ParsedReply, SegmentKind, ToolCall, ToolDefinition, parse_reply, render_call,
+    DialectName, Outcome, ParseOptions, ParsedReply, SegmentKind, ToolCall, ToolDefinition, parse_reply,
+    render_call,
 };
 use serde_json::{Map, Value, json};
 
@@ -46,7 +47,8 @@ fn named_call(name: &str) -> Option<ToolCall> {
 }
 
 const NAMES: &[&str] = &[
-    "1", "2", "3", "thinker", "markup", "entities", "unicode", "bare", "braces", "large", "indented", "quoting",
+    "1", "2", "3", "thinker", "markup", "entities", "unicode", "bare", "braces", "large", "indented",
+    "quoting",
 ];
 
 /// Replaces the placeholders of a shared case.
@@ -123,7 +125,8 @@ fn check(case: &Case, reader: DialectName, writer: DialectName) {
     assert_eq!(json!(reply.outcome()), json!(outcome), "{label}: outcome; {:#?}", reply.malformed);
     for (key, found) in [("text", reply.text(&input)), ("thinking", reply.thinking(&input))] {
         if let Some(wanted) = case.one(key) {
-            let wanted: String = serde_json::from_str(wanted).unwrap_or_else(|error| panic!("{label}: {error}"));
+            let wanted: String =
+                serde_json::from_str(wanted).unwrap_or_else(|error| panic!("{label}: {error}"));
             assert_eq!(found, expand(&wanted, writer), "{label}: {key}");
         }
     }
@@ -192,6 +195,7 @@ fn cases_of_one_dialect() {
 
 #[test]
 fn written_calls_are_enough() {
-    let written: usize = [SHARED, MCP_XML, HERMES, QWEN_XML, AUTO].map(|table| table::read(table).len()).iter().sum();
+    let written: usize =
+        [SHARED, MCP_XML, HERMES, QWEN_XML, AUTO].map(|table| table::read(table).len()).iter().sum();
     assert!(written >= 250, "{written} cases");
 }

@@ -1,5 +1,7 @@
 //! Tests of the crate from outside: cases from tables, properties, published files.
 
+#![expect(clippy::expect_used, clippy::panic, reason = "what the tests call is test code too")]
+
 mod arguments;
 mod boxed;
 mod calls;

@@ -165,7 +165,9 @@ fn every_split_in_two_gives_the_same() {
 #[test]
 fn bytes_that_are_not_utf8_are_an_error_at_the_end_only() {
     let options = ParseOptions::new(DialectName::McpXml.dialect());
-    for (bytes, offset) in [(&b"ok \xff more"[..], 3), (b"caf\xc3", 3), (b"\xf0\x9f\xa6", 0), (b"a\xed\xa0\x80", 1)] {
+    for (bytes, offset) in
+        [(&b"ok \xff more"[..], 3), (b"caf\xc3", 3), (b"\xf0\x9f\xa6", 0), (b"a\xed\xa0\x80", 1)]
+    {
         for size in 1..=bytes.len() {
             let mut parser = StreamParser::new(options);
             let mut told = String::new();

@@ -17,10 +17,6 @@ impl Case {
         self.options.iter().any(|given| given == option)
     }
 
-    pub(crate) fn option(&self, name: &str) -> Option<&str> {
-        self.options.iter().find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
-    }
-
     pub(crate) fn all<'c>(&'c self, key: &'c str) -> impl Iterator<Item = &'c str> {
         self.expected.iter().filter(move |(name, _)| name == key).map(|(_, value)| value.as_str())
     }
@@ -35,7 +31,8 @@ pub(crate) fn read(table: &str) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     let mut in_input = false;
     let mut lines_of_input: Vec<&str> = Vec::new();
-    for line in table.lines() {
+    // Not `lines`, which would drop the carriage returns that some inputs hold.
+    for line in table.split('\n') {
         if let Some(head) = line.strip_prefix("== ") {
             assert!(!in_input, "case before {head:?} has no `--`");
             let (name, options) = head.split_once(" | ").unwrap_or((head, ""));

@@ -36,7 +36,7 @@ impl Messages {
         let mut http = settings.http("/v1/messages");
         http.auth = settings.quirks.auth.unwrap_or(Auth::XApiKey);
         if !http.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("anthropic-version")) {
-            http.headers.push(("anthropic-version".to_owned(), VERSION.to_owned()));
+            http.headers.push(("anthropic-version".to_owned(), VERSION.into()));
         }
         let http = HttpEndpoint::new(http)?;
         let shape = request::RequestShape {
@@ -79,6 +79,9 @@ impl Provider for Messages {
         let endpoint = Arc::clone(self.http.endpoint());
         if request.continue_final_message && !self.capabilities.assistant_prefix {
             return Err(LlmError::Unsupported { endpoint, feature: "going on with an assistant message" });
+        }
+        if !request.tools.is_empty() && !self.capabilities.native_tools {
+            return Err(LlmError::Unsupported { endpoint, feature: "native tool calling" });
         }
         let body = serde_json::to_vec(&self.shape.body(request)).map_err(|error| {
             LlmError::InvalidRequest { endpoint, status: None, detail: error.to_string() }

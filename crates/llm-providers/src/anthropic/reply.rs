@@ -88,7 +88,8 @@ impl ReplyAssembler {
             }
             "redacted_thinking" => Block::Redacted(text("data")),
             "tool_use" => {
-                let input = block.get("input").filter(|input| input.as_object().is_some_and(|i| !i.is_empty()));
+                let input =
+                    block.get("input").filter(|input| input.as_object().is_some_and(|i| !i.is_empty()));
                 Block::Call(RawCall {
                     id: text("id"),
                     name: text("name"),

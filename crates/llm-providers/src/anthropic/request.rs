@@ -177,7 +177,8 @@ fn text_block(text: &str) -> Option<Value> {
 
 /// A prefix must not end in blanks.
 fn trim_prefix(sides: &mut [Side]) {
-    let last = sides.last_mut().filter(|side| side.role == "assistant").and_then(|side| side.content.last_mut());
+    let last =
+        sides.last_mut().filter(|side| side.role == "assistant").and_then(|side| side.content.last_mut());
     if let Some(Value::String(text)) = last.and_then(|block| block.get_mut("text")) {
         text.truncate(text.trim_end().len());
     }
@@ -185,8 +186,10 @@ fn trim_prefix(sides: &mut [Side]) {
 
 /// An id as the server takes it: other providers' ids may hold other characters.
 fn wire_id(id: &str) -> String {
-    let safe: String =
-        id.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).collect();
+    let safe: String = id
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' })
+        .collect();
     if safe.is_empty() { "call".to_owned() } else { safe }
 }
 

@@ -57,8 +57,13 @@ const BEFORE_PROMPT: &[&str] = &[
 ];
 
 /// What stands right after the number of prompt tokens.
-const AFTER_PROMPT: &[&str] =
-    &[" in the messages", " tokens from the input messages", " input tokens", " of text input", " in your prompt"];
+const AFTER_PROMPT: &[&str] = &[
+    " in the messages",
+    " tokens from the input messages",
+    " input tokens",
+    " of text input",
+    " in your prompt",
+];
 
 /// What stands right before the number of tokens of the window.
 const BEFORE_LIMIT: &[&str] = &[
@@ -84,8 +89,7 @@ pub(super) fn exceeded(error: &WireError, words: &str) -> Option<(Option<u64>, O
             .prompt_tokens
             .or_else(|| BEFORE_PROMPT.iter().find_map(|lead| number_after(words, lead)))
             .or_else(|| AFTER_PROMPT.iter().find_map(|trail| number_before(words, trail)));
-        let limit =
-            error.context.or_else(|| BEFORE_LIMIT.iter().find_map(|lead| number_after(words, lead)));
+        let limit = error.context.or_else(|| BEFORE_LIMIT.iter().find_map(|lead| number_after(words, lead)));
         (prompt, limit.or_else(|| sum_limit(words)))
     })
 }

@@ -134,7 +134,8 @@ mod tests {
         for piece in pieces.as_array().unwrap() {
             table.take(piece);
         }
-        let calls: Vec<_> = table.into_calls().into_iter().map(|call| (call.id, call.name, call.arguments)).collect();
+        let calls: Vec<_> =
+            table.into_calls().into_iter().map(|call| (call.id, call.name, call.arguments)).collect();
         let calls: Vec<_> = calls.iter().map(|(i, n, a)| (i.as_str(), n.as_str(), a.as_str())).collect();
         assert_eq!(calls, expected);
     }
@@ -170,7 +171,11 @@ mod tests {
     #[test]
     fn index_always_zero_with_different_ids() {
         check(
-            json!([piece("a", Some(0), "f", "{}"), piece("b", Some(0), "g", "{\"y\":"), piece("", Some(0), "", "2}")]),
+            json!([
+                piece("a", Some(0), "f", "{}"),
+                piece("b", Some(0), "g", "{\"y\":"),
+                piece("", Some(0), "", "2}")
+            ]),
             &[("a", "f", "{}"), ("b", "g", "{\"y\":2}")],
         );
     }
@@ -194,7 +199,11 @@ mod tests {
             &[("", "f", "{}"), ("", "f", "{}")],
         );
         check(
-            json!([piece("", Some(0), "f", "{\"a\":\"}\""), piece("", Some(0), "f", "}"), piece("", Some(1), "g", "")]),
+            json!([
+                piece("", Some(0), "f", "{\"a\":\"}\""),
+                piece("", Some(0), "f", "}"),
+                piece("", Some(1), "g", "")
+            ]),
             &[("", "f", "{\"a\":\"}\"}"), ("", "g", "")],
         );
     }
@@ -202,17 +211,18 @@ mod tests {
     #[test]
     fn id_and_name_repeated_in_every_piece_are_set_once() {
         check(
-            json!([piece("a", Some(0), "f", "{\"n\""), piece("a", Some(0), "f", ":1"), piece("a", Some(0), "f", "}")]),
+            json!([
+                piece("a", Some(0), "f", "{\"n\""),
+                piece("a", Some(0), "f", ":1"),
+                piece("a", Some(0), "f", "}")
+            ]),
             &[("a", "f", "{\"n\":1}")],
         );
     }
 
     #[test]
     fn an_id_that_comes_late_is_taken() {
-        check(
-            json!([piece("", Some(0), "f", ""), piece("a", Some(0), "", "{}")]),
-            &[("a", "f", "{}")],
-        );
+        check(json!([piece("", Some(0), "f", ""), piece("a", Some(0), "", "{}")]), &[("a", "f", "{}")]);
     }
 
     #[test]

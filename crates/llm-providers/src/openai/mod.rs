@@ -84,9 +84,10 @@ impl Provider for ChatCompletions {
         let body = serde_json::to_vec(&self.shape.body(request)).map_err(|error| {
             LlmError::InvalidRequest { endpoint, status: None, detail: error.to_string() }
         })?;
-        let prefix = request.messages.last().filter(|message| {
-            request.continue_final_message && message.role == Role::Assistant
-        });
+        let prefix = request
+            .messages
+            .last()
+            .filter(|message| request.continue_final_message && message.role == Role::Assistant);
         let thinking_is_text = prefix.is_some_and(|prefix| prefix.joined_text().contains("</think>"));
         let response = self.http.post(body).await?;
         let assembler = reply::ReplyAssembler::new(

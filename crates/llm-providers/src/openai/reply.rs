@@ -66,7 +66,8 @@ impl ReplyAssembler {
 
     fn chunk(&mut self, chunk: &Value, out: &mut VecDeque<StreamEvent>) {
         if self.model.is_none() {
-            self.model = chunk.get("model").and_then(Value::as_str).filter(|m| !m.is_empty()).map(str::to_owned);
+            self.model =
+                chunk.get("model").and_then(Value::as_str).filter(|m| !m.is_empty()).map(str::to_owned);
         }
         let choice = chunk.get("choices").and_then(Value::as_array).and_then(|choices| {
             choices.iter().find(|choice| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0)
@@ -180,7 +181,10 @@ impl Assembler for ReplyAssembler {
             return Err(if self.done {
                 LlmError::Malformed { endpoint, detail: "there is no choice in it".to_owned() }
             } else {
-                LlmError::StreamBroken { endpoint, detail: "it ended before the model said anything".to_owned() }
+                LlmError::StreamBroken {
+                    endpoint,
+                    detail: "it ended before the model said anything".to_owned(),
+                }
             });
         }
         let finish = match (self.finish.take(), self.done) {

@@ -53,6 +53,11 @@ impl RequestShape {
             overlay(&mut body, fields);
         }
         overlay(&mut body, &self.extra_body);
+        if let Some(fields) = self.quirks.with_stop.as_ref().filter(|_| body.contains_key("stop")) {
+            for (name, value) in fields {
+                body.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        }
         body
     }
 
@@ -171,9 +176,9 @@ impl RequestShape {
     fn user_part(&self, block: &ContentBlock) -> Option<Value> {
         match block {
             ContentBlock::Text { text } => Some(json!({"type": "text", "text": text})),
-            other => {
-                self.media_part(other).or_else(|| note(other).map(|text| json!({"type": "text", "text": text})))
-            }
+            other => self
+                .media_part(other)
+                .or_else(|| note(other).map(|text| json!({"type": "text", "text": text}))),
         }
     }
 

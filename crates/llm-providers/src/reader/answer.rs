@@ -7,13 +7,18 @@
 mod context;
 mod definition;
 mod fit;
+mod kinds;
+mod narrow;
+mod patterns;
+mod quantity;
+mod title;
 
 use std::collections::HashMap;
 
 use self::context::Context;
 use super::evidence::{Document, Passage, rank};
-use super::question::{Asks, Question};
 use super::lexicon::Lexicon;
+use super::question::{Asks, Question};
 use super::spans::{SpanKind, spans};
 use super::text::TokenKind;
 
@@ -39,8 +44,15 @@ pub(super) struct Answer {
 impl Answer {
     /// An answer whose sentence is no longer in view.
     pub(super) fn bare(text: &str) -> Self {
-        let passage =
-            Passage { document: usize::MAX, sentence: 0, coverage: 1.0, entity: 1.0, relation: 1.0, title: 0.0, score: 0.0 };
+        let passage = Passage {
+            document: usize::MAX,
+            sentence: 0,
+            coverage: 1.0,
+            entity: 1.0,
+            relation: 1.0,
+            title: 0.0,
+            score: 0.0,
+        };
         Self {
             text: text.to_owned(),
             sentence: String::new(),
@@ -90,42 +102,75 @@ fn genera(documents: &[Document]) -> HashMap<String, &[String]> {
         let bare = title.split(" (").next().unwrap_or_default().trim_start_matches("the ").to_owned();
         [title, bare]
     };
-    documents.iter().flat_map(|document| named(document).map(|name| (name, document.genus.as_slice()))).collect()
+    documents
+        .iter()
+        .flat_map(|document| named(document).map(|name| (name, document.genus.as_slice())))
+        .collect()
 }
 
 fn collect(question: &Question, context: &Context<'_>, index: usize, candidates: &mut Vec<Candidate>) {
     match question.asks {
         Asks::Definition => {
             if let Some((text, fit)) = definition::definition(question, context) {
-                candidates.push(Candidate { text, passage: index, score: context.base() + fit, fit, relation: 0.0 });
+                candidates.push(Candidate {
+                    text,
+                    passage: index,
+                    score: context.base() + fit,
+                    fit,
+                    relation: 0.0,
+                });
             }
             return;
         }
         Asks::YesNo => {
-            candidates.push(Candidate { text: "yes".to_owned(), passage: index, score: context.base(), fit: 0.5, relation: 0.0 });
+            candidates.push(Candidate {
+                text: "yes".to_owned(),
+                passage: index,
+                score: context.base(),
+                fit: 0.5,
+                relation: 0.0,
+            });
             return;
         }
         Asks::Reason => {
             if let Some((text, fit)) = definition::reason(context) {
-                candidates.push(Candidate { text, passage: index, score: context.base() + fit, fit, relation: 0.0 });
+                candidates.push(Candidate {
+                    text,
+                    passage: index,
+                    score: context.base() + fit,
+                    fit,
+                    relation: 0.0,
+                });
             }
             return;
         }
         _ => {}
     }
     let mut pieces = spans(&context.tokens);
-    fit::narrowed(question, context, &mut pieces);
+    narrow::narrowed(question, context, &mut pieces);
     for span in pieces {
         let Some(fit) = fit::of_span(question, context, &span) else { continue };
         let text = polish(question, context, &span, span.text(context.text, &context.tokens));
         if text.is_empty() || text.len() > 160 {
             continue;
         }
-        candidates.push(Candidate { text, passage: index, score: context.base() + fit.total(), fit: fit.form, relation: fit.relation });
+        candidates.push(Candidate {
+            text,
+            passage: index,
+            score: context.base() + fit.total(),
+            fit: fit.form,
+            relation: fit.relation,
+        });
     }
-    if let Some(fit) = fit::of_title(question, context) {
+    if let Some(fit) = title::of_title(question, context) {
         let text = context.title.to_owned();
-        candidates.push(Candidate { text, passage: index, score: context.base() + fit.total(), fit: fit.form, relation: 0.0 });
+        candidates.push(Candidate {
+            text,
+            passage: index,
+            score: context.base() + fit.total(),
+            fit: fit.form,
+            relation: 0.0,
+        });
     }
 }
 
@@ -135,22 +180,26 @@ fn polish(question: &Question, context: &Context<'_>, span: &super::spans::Span,
     match (question.asks, span.kind) {
         (Asks::Year, SpanKind::Date) => {
             // Of "1 July 1867" a question for the year wants 1867.
-            let year = context.tokens.get(span.first..span.end).unwrap_or_default().iter().rev().find(|token| {
-                token.text.len() >= 3 && token.text.bytes().all(|byte| byte.is_ascii_digit())
-            });
+            let year =
+                context.tokens.get(span.first..span.end).unwrap_or_default().iter().rev().find(|token| {
+                    token.text.len() >= 3 && token.text.bytes().all(|byte| byte.is_ascii_digit())
+                });
             year.map(|token| token.text.to_owned()).unwrap_or_default()
         }
         (Asks::Count | Asks::Quantity(_), SpanKind::Number | SpanKind::Quantity(_)) => {
             if question.unit.is_some() || asks_in_unit(question) {
                 // The question names the unit, so the number is enough.
-                let end = context.tokens.get(span.first..span.end).unwrap_or_default().iter().take_while(|token| {
-                    token.kind == TokenKind::Number
-                        || Lexicon::shared().is_number(&token.folded)
-                        || token.is_mark("-")
-                        || token.is_mark("–")
-                        || matches!(token.folded.as_str(), "to" | "or" | "and")
-                });
-                if let Some(last) = end.last().and_then(|token| token.end.checked_sub(context.tokens.get(span.first)?.start)) {
+                let end =
+                    context.tokens.get(span.first..span.end).unwrap_or_default().iter().take_while(|token| {
+                        token.kind == TokenKind::Number
+                            || Lexicon::shared().is_number(&token.folded)
+                            || token.is_mark("-")
+                            || token.is_mark("–")
+                            || matches!(token.folded.as_str(), "to" | "or" | "and")
+                    });
+                if let Some(last) =
+                    end.last().and_then(|token| token.end.checked_sub(context.tokens.get(span.first)?.start))
+                {
                     text.truncate(last);
                 }
             }
@@ -193,7 +242,9 @@ fn merge(
             candidate.score += 0.8 * confidence(question, passage, candidate);
         }
     }
-    candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.passage.cmp(&b.passage)).then(a.text.cmp(&b.text)));
+    candidates.sort_by(|a, b| {
+        b.score.total_cmp(&a.score).then(a.passage.cmp(&b.passage)).then(a.text.cmp(&b.text))
+    });
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut list: Vec<(Candidate, u32)> = Vec::new();
     for candidate in candidates {
@@ -215,7 +266,6 @@ fn merge(
         }
     }
     list.sort_by(|a, b| b.0.score.total_cmp(&a.0.score));
-    if std::env::var("DBG").is_ok() { eprintln!("Q {:?} {:?} class {:?} slot {:?} prep {:?} naming {} terms {:?}", question.text, question.asks, question.class, question.slot, question.preposition, question.naming, question.terms.iter().map(|t| (&t.stem, t.weight, t.role)).collect::<Vec<_>>()); for (c,_) in list.iter().take(6) { eprintln!("   {:.3} fit {:.3} rel {} {:?} p{}", c.score, c.fit, c.relation, c.text, c.passage); } }
     let answers = list.into_iter().take(12).filter_map(|(candidate, _)| {
         let passage = *passages.get(candidate.passage)?;
         let sentence = documents.get(passage.document)?.sentences.get(passage.sentence)?;
@@ -238,7 +288,8 @@ fn confidence(question: &Question, passage: &Passage, candidate: &Candidate) -> 
     let has_entity = question.terms.iter().any(|term| term.role == super::question::Role::Entity);
     let entity = if has_entity { passage.entity } else { passage.coverage };
     let relation = passage.relation.max(candidate.relation);
-    let coverage = passage.coverage.max(0.5 * (entity + relation) * f32::from(u8::from(candidate.relation > 0.0)));
+    let coverage =
+        passage.coverage.max(0.5 * (entity + relation) * f32::from(u8::from(candidate.relation > 0.0)));
     let form = (candidate.fit / 0.5).clamp(0.0, 1.0);
     let lacking = (0.75 - entity).max(0.0) * 0.9 + (0.5 - relation).max(0.0) * 0.6;
     (0.45 * coverage + 0.3 * entity.min(relation) + 0.25 * form - lacking).clamp(0.0, 1.0)

@@ -33,15 +33,80 @@ impl Nested {
 const RELATIVE: &[&str] = &["who", "which", "that", "where", "whose", "whom"];
 const ASKING: &[&str] = &["who", "what", "which", "when", "where", "why", "how", "whose", "whom"];
 const AUXILIARY: &[&str] = &["is", "was", "are", "were", "did", "does", "do", "has", "had", "have"];
-const PREPOSITIONS: &[&str] = &["in", "at", "on", "from", "to", "by", "of", "for", "with", "through", "near", "under", "after"];
+const PREPOSITIONS: &[&str] =
+    &["in", "at", "on", "from", "to", "by", "of", "for", "with", "through", "near", "under", "after"];
 /// Verbs that end an outer question in their base form.
 const CLOSING_VERBS: &[&str] = &[
-    "die", "live", "work", "study", "begin", "end", "start", "open", "close", "win", "marry", "flow", "rise", "grow",
-    "born", "built", "founded", "written", "found", "made", "located", "buried", "discovered", "invented", "published",
-    "named", "completed", "opened", "established", "created", "composed", "painted", "launched", "situated", "educated",
-    "retire", "stand", "lie", "weigh", "cost", "measure", "become", "move", "arrive", "belong", "come", "sink", "spend",
-    "receive", "teach", "speak", "have", "use", "destroyed", "designed", "sold", "spoken", "held", "died", "killed",
-    "crowned", "elected", "married", "baptised", "raised", "educated", "first", "constructed", "signed", "performed",
+    "die",
+    "live",
+    "work",
+    "study",
+    "begin",
+    "end",
+    "start",
+    "open",
+    "close",
+    "win",
+    "marry",
+    "flow",
+    "rise",
+    "grow",
+    "born",
+    "built",
+    "founded",
+    "written",
+    "found",
+    "made",
+    "located",
+    "buried",
+    "discovered",
+    "invented",
+    "published",
+    "named",
+    "completed",
+    "opened",
+    "established",
+    "created",
+    "composed",
+    "painted",
+    "launched",
+    "situated",
+    "educated",
+    "retire",
+    "stand",
+    "lie",
+    "weigh",
+    "cost",
+    "measure",
+    "become",
+    "move",
+    "arrive",
+    "belong",
+    "come",
+    "sink",
+    "spend",
+    "receive",
+    "teach",
+    "speak",
+    "have",
+    "use",
+    "destroyed",
+    "designed",
+    "sold",
+    "spoken",
+    "held",
+    "died",
+    "killed",
+    "crowned",
+    "elected",
+    "married",
+    "baptised",
+    "raised",
+    "educated",
+    "first",
+    "constructed",
+    "signed",
+    "performed",
 ];
 
 /// Takes a nested question apart; none where there is nothing inside.
@@ -76,7 +141,10 @@ fn phrase_start(words: &[Token<'_>], end: usize) -> Option<usize> {
         if matches!(word, "the" | "a" | "an" | "this") {
             return Some(at);
         }
-        if AUXILIARY.contains(&word) || ASKING.contains(&word) || PREPOSITIONS.contains(&word) && steps > 1 && word != "of" {
+        if AUXILIARY.contains(&word)
+            || ASKING.contains(&word)
+            || PREPOSITIONS.contains(&word) && steps > 1 && word != "of"
+        {
             return None;
         }
     }
@@ -86,7 +154,8 @@ fn phrase_start(words: &[Token<'_>], end: usize) -> Option<usize> {
 fn is_verb_like(words: &[Token<'_>], at: usize) -> bool {
     words.get(at).is_some_and(|token| {
         !token.is_capitalised()
-            && (token.folded.ends_with("ed") && token.folded.len() > 4 || Lexicon::shared().is_verb(&token.folded))
+            && (token.folded.ends_with("ed") && token.folded.len() > 4
+                || Lexicon::shared().is_verb(&token.folded))
     })
 }
 
@@ -94,7 +163,9 @@ fn is_verb_like(words: &[Token<'_>], at: usize) -> bool {
 fn has_relation(words: &[Token<'_>], end: usize) -> bool {
     let lexicon = Lexicon::shared();
     // "How long was …" asks by its adjective.
-    if folded(words, 0) == "how" && !matches!(folded(words, 1), "many" | "much" | "did" | "does" | "was" | "is") {
+    if folded(words, 0) == "how"
+        && !matches!(folded(words, 1), "many" | "much" | "did" | "does" | "was" | "is")
+    {
         return true;
     }
     let mut after_class = false;
@@ -112,7 +183,13 @@ fn has_relation(words: &[Token<'_>], end: usize) -> bool {
         if !named_class || is_verb_like(words, at) {
             return true;
         }
-        if words.get(at + 1..end).unwrap_or_default().iter().all(|next| !AUXILIARY.contains(&next.folded.as_str())) && at > 1 {
+        if words
+            .get(at + 1..end)
+            .unwrap_or_default()
+            .iter()
+            .all(|next| !AUXILIARY.contains(&next.folded.as_str()))
+            && at > 1
+        {
             return true;
         }
     }
@@ -129,14 +206,18 @@ fn outer_tail(words: &[Token<'_>], from: usize) -> usize {
         }
         let word = folded(words, at);
         let naming = matches!(word, "called" | "named" | "known");
-        let closes = back == 1 || PREPOSITIONS.contains(&folded(words, at + 1)) || matches!(folded(words, at + 1), "the" | "as");
+        let closes = back == 1
+            || PREPOSITIONS.contains(&folded(words, at + 1))
+            || matches!(folded(words, at + 1), "the" | "as");
         if closes
             && !naming
             && (CLOSING_VERBS.contains(&word) || word.ends_with("ed") && word.len() > 4)
             && !words.get(at).is_some_and(Token::is_capitalised)
         {
             // "was later founded": adverbs before the verb go with it.
-            let adverb = at.checked_sub(1).filter(|before| *before > from && matches!(folded(words, *before), "first" | "originally" | "later"));
+            let adverb = at.checked_sub(1).filter(|before| {
+                *before > from && matches!(folded(words, *before), "first" | "originally" | "later")
+            });
             return adverb.unwrap_or(at);
         }
     }
@@ -163,7 +244,11 @@ fn relative_clause(question: &str, words: &[Token<'_>]) -> Option<Nested> {
     let at = (2..words.len()).find(|at| {
         RELATIVE.contains(&folded(words, *at)) && {
             let before = folded(words, at - 1);
-            let noun = if PREPOSITIONS.contains(&before) || before == "," { at.checked_sub(2) } else { Some(at - 1) };
+            let noun = if PREPOSITIONS.contains(&before) || before == "," {
+                at.checked_sub(2)
+            } else {
+                Some(at - 1)
+            };
             noun.is_some_and(|noun| {
                 words.get(noun).is_some_and(|token| token.kind == TokenKind::Word)
                     && phrase_start(words, noun + 1).is_some()
@@ -233,10 +318,15 @@ fn of_phrase(question: &str, words: &[Token<'_>]) -> Option<Nested> {
             continue;
         }
         let noun = of - 1;
-        let class = words.get(noun).filter(|token| !token.is_capitalised()).and_then(|token| lexicon.class_of(&token.stem));
+        let class = words
+            .get(noun)
+            .filter(|token| !token.is_capitalised())
+            .and_then(|token| lexicon.class_of(&token.stem));
         let Some(class) = class else { continue };
         let plural = folded(words, noun).ends_with('s');
-        if plural || !matches!(class, NounClass::Person | NounClass::Place | NounClass::Group | NounClass::Work) {
+        if plural
+            || !matches!(class, NounClass::Person | NounClass::Place | NounClass::Group | NounClass::Work)
+        {
             continue;
         }
         let Some(start) = phrase_start(words, of) else { continue };
@@ -246,7 +336,11 @@ fn of_phrase(question: &str, words: &[Token<'_>]) -> Option<Nested> {
             continue;
         }
         let phrase = slice(question, words, start, end);
-        let inner = if class == NounClass::Person { format!("Who was {phrase}?") } else { format!("What is {phrase}?") };
+        let inner = if class == NounClass::Person {
+            format!("Who was {phrase}?")
+        } else {
+            format!("What is {phrase}?")
+        };
         return Some(frame(question, words, inner, start, end));
     }
     None
@@ -256,7 +350,8 @@ fn of_phrase(question: &str, words: &[Token<'_>]) -> Option<Nested> {
 fn possessive(question: &str, words: &[Token<'_>]) -> Option<Nested> {
     let lexicon = Lexicon::shared();
     let mark = (2..words.len()).find(|at| {
-        folded(words, *at) == "s" && words.get(*at).zip(words.get(at - 1)).is_some_and(|(s, before)| s.start > before.end)
+        folded(words, *at) == "s"
+            && words.get(*at).zip(words.get(at - 1)).is_some_and(|(s, before)| s.start > before.end)
     })?;
     let noun = (mark + 1..words.len().min(mark + 4)).find(|at| {
         words.get(*at).is_some_and(|token| {
@@ -265,14 +360,20 @@ fn possessive(question: &str, words: &[Token<'_>]) -> Option<Nested> {
         })
     })?;
     let mut start = mark;
-    while start > 0 && words.get(start - 1).is_some_and(|token| token.is_capitalised() || matches!(token.folded.as_str(), "of" | "the" | "de" | "von" | "van")) {
+    while start > 0
+        && words.get(start - 1).is_some_and(|token| {
+            token.is_capitalised() || matches!(token.folded.as_str(), "of" | "the" | "de" | "von" | "van")
+        })
+    {
         start -= 1;
     }
     if start == mark || AUXILIARY.contains(&folded(words, start)) {
         return None;
     }
     // The wh-word itself is capitalised.
-    while start < mark && (ASKING.contains(&folded(words, start)) || AUXILIARY.contains(&folded(words, start))) {
+    while start < mark
+        && (ASKING.contains(&folded(words, start)) || AUXILIARY.contains(&folded(words, start)))
+    {
         start += 1;
     }
     let asked_before = has_relation(words, start);
@@ -282,7 +383,11 @@ fn possessive(question: &str, words: &[Token<'_>]) -> Option<Nested> {
     }
     let owner = slice(question, words, start, mark);
     let role = slice(question, words, mark + 1, noun + 1);
-    let who = if lexicon.class_of(&words.get(noun)?.stem) == Some(NounClass::Person) { "Who was" } else { "What is" };
+    let who = if lexicon.class_of(&words.get(noun)?.stem) == Some(NounClass::Person) {
+        "Who was"
+    } else {
+        "What is"
+    };
     Some(frame(question, words, format!("{who} the {role} of {owner}?"), start, noun + 1))
 }
 

@@ -65,7 +65,9 @@ impl Document {
             gender: None,
         };
         document.find_genus();
-        let count = |wanted| document.sentences.iter().filter(|sentence| gender_of(&sentence.text) == Some(wanted)).count();
+        let count = |wanted| {
+            document.sentences.iter().filter(|sentence| gender_of(&sentence.text) == Some(wanted)).count()
+        };
         document.gender = match (count(Gender::Male), count(Gender::Female)) {
             (0, 0) => None,
             (male, female) if male >= female => Some(Gender::Male),
@@ -78,12 +80,18 @@ impl Document {
     pub(super) fn find_genus(&mut self) {
         let Some(first) = self.sentences.iter().find(|sentence| sentence.text.len() > 20) else { return };
         let list = tokens(first.text.get(..floor(&first.text, 400)).unwrap_or_default());
-        let Some(be) = list.iter().position(|t| matches!(t.folded.as_str(), "is" | "was" | "are" | "were")) else { return };
+        let Some(be) = list.iter().position(|t| matches!(t.folded.as_str(), "is" | "was" | "are" | "were"))
+        else {
+            return;
+        };
         let lexicon = Lexicon::shared();
         for token in list.iter().skip(be + 1) {
             let word = token.folded.as_str();
             if token.kind == TokenKind::Mark && !matches!(word, "-" | ",")
-                || matches!(word, "that" | "which" | "who" | "where" | "in" | "by" | "from" | "for" | "on" | "used")
+                || matches!(
+                    word,
+                    "that" | "which" | "who" | "where" | "in" | "by" | "from" | "for" | "on" | "used"
+                )
             {
                 break;
             }
@@ -215,14 +223,23 @@ pub(super) fn rank_all(question: &Question, documents: &[Document]) -> Vec<Passa
                     mask
                 }
             };
-            let before = |back: usize| place.checked_sub(back).and_then(|at| list.get(at)).copied().unwrap_or_default();
+            let before = |back: usize| {
+                place.checked_sub(back).and_then(|at| list.get(at)).copied().unwrap_or_default()
+            };
             let near = if sentence.follows { before(1) } else { (0, 0) };
             let far = if sentence.follows { before(2) } else { before(1) };
             // "She died in 1642" in an article on a man speaks of somebody else.
             let other = sentence.text.starts_with("He ") && document.gender == Some(Gender::Female)
                 || sentence.text.starts_with("She ") && document.gender == Some(Gender::Male);
             let lead = list.first().copied().unwrap_or_default().0;
-            let view = View { lead, own, title: if other { 0 } else { title }, heading: if other { (0, 0) } else { heading }, near, far };
+            let view = View {
+                lead,
+                own,
+                title: if other { 0 } else { title },
+                heading: if other { (0, 0) } else { heading },
+                near,
+                far,
+            };
             passages.push(passage(question, &weights, &view, (index, place), title_share, document.rank));
         }
     }
@@ -301,7 +318,8 @@ fn passage(
     let coverage = part(covered, total);
     let relation = part(relation, relation_total);
     let rank_bonus = 0.06 / (1.0 + rank as f32);
-    let score = coverage + 0.25 * relation + 0.15 * part(own_weight, total) + 0.22 * title * title + rank_bonus;
+    let score =
+        coverage + 0.25 * relation + 0.15 * part(own_weight, total) + 0.22 * title * title + rank_bonus;
     Passage { document, sentence, coverage, entity: part(entity, entity_total), relation, title, score }
 }
 

@@ -3,7 +3,7 @@
 //! Decides what the calls in the history were and what came back. A retained view may have lost old results; then
 //! the notes count that the reader left in its own replies. What to do next is left to `strategy`.
 
-use core_protocol::{Message, ParseOptions, Role, ToolCall, parse_reply};
+use core_protocol::{Message, ParseOptions, Role, ToolCall, boxed_answer, parse_reply};
 use serde_json::Value;
 
 use super::task::{Task, task};
@@ -55,19 +55,31 @@ pub(super) struct History {
     pub(super) wanted: Wanted,
     /// Whether a note says that the last reply was discarded.
     pub(super) discarded: bool,
+    /// The reader's own last reply, where it ended the search with an answer.
+    pub(super) concluded: Option<String>,
 }
 
 /// What stands where a result was left out of the view.
 const OMITTED: &str = "Tool result is omitted";
 
 /// Words of the note that follows a rollback.
-const DISCARDED: &[&str] = &["discarded", "rolled back", "was rejected", "not carried out", "duplicate query"];
+const DISCARDED: &[&str] =
+    &["discarded", "rolled back", "was rejected", "not carried out", "duplicate query"];
 
 impl History {
     /// Reads a request.
     pub(super) fn of(request: &ChatRequest, tools: &Toolbox) -> Self {
-        let messages: Vec<&Message> =
-            request.messages.iter().map(AsRef::as_ref).filter(|message| message.role != Role::System).collect();
+        let mut messages: Vec<&Message> = request
+            .messages
+            .iter()
+            .map(AsRef::as_ref)
+            .filter(|message| message.role != Role::System)
+            .collect();
+        // A beginning that the reply must go on with says nothing of its own.
+        if request.continue_final_message && messages.last().is_some_and(|last| last.role == Role::Assistant)
+        {
+            messages.pop();
+        }
         let first = messages.iter().position(|message| message.role == Role::User).unwrap_or(0);
         let blocks = messages.get(first).map(|message| texts(message)).unwrap_or_default();
         let (discarded, first_text) = match blocks.split_last() {
@@ -79,6 +91,7 @@ impl History {
             events: Vec::new(),
             wanted: Wanted::Step,
             discarded: discarded && messages.len() == first + 1,
+            concluded: None,
         };
         let mut at = first + 1;
         while let Some(message) = messages.get(at) {
@@ -105,11 +118,13 @@ impl History {
         if calls.is_empty() {
             calls = parse_reply(&text, &ParseOptions::new(tools.protocol.dialect())).calls;
         }
+        self.concluded = (calls.is_empty() && boxed_answer(&text).is_some()).then_some(text);
         let mut results: Vec<String> = Vec::new();
         let mut instructions: Vec<String> = Vec::new();
         for answer in answers {
             if answer.role == Role::Tool {
-                let place = answer.tool_call_id.as_ref().and_then(|id| calls.iter().position(|call| call.id == *id));
+                let place =
+                    answer.tool_call_id.as_ref().and_then(|id| calls.iter().position(|call| call.id == *id));
                 let place = place.unwrap_or(results.len());
                 results.resize(results.len().max(place + 1), String::new());
                 if let Some(slot) = results.get_mut(place) {
@@ -119,14 +134,15 @@ impl History {
             }
             let blocks = texts(answer);
             let mut rest = blocks.as_slice();
-            if !calls.is_empty() && results.is_empty() {
-                if let Some((head, tail)) = rest.split_first() {
-                    if wanted_by(head) == Wanted::Step {
-                        results = split_results(tools, head, calls.len());
-                        rest = tail;
-                    } else {
-                        results.push(String::new());
-                    }
+            if !calls.is_empty()
+                && results.is_empty()
+                && let Some((head, tail)) = rest.split_first()
+            {
+                if wanted_by(head, &self.task.question) == Wanted::Step {
+                    results = split_results(tools, head, calls.len());
+                    rest = tail;
+                } else {
+                    results.push(String::new());
                 }
             }
             instructions.extend(rest.iter().map(|block| (*block).to_owned()));
@@ -144,7 +160,7 @@ impl History {
         if !is_last {
             return;
         }
-        match wanted_by(text) {
+        match wanted_by(text, &self.task.question) {
             Wanted::Step => self.discarded |= is_discard_note(text),
             wanted => self.wanted = wanted,
         }
@@ -154,10 +170,12 @@ impl History {
         let value = |tool: &Tool| call.arguments.get(&tool.main).and_then(Value::as_str).map(str::to_owned);
         let result = result.trim();
         let lost = result.is_empty() || result.starts_with(OMITTED);
-        let named = |tool: &&Tool| call.tool == tool.name || format!("{}-{}", call.server, call.tool) == tool.name;
+        let named =
+            |tool: &&Tool| call.tool == tool.name || format!("{}-{}", call.server, call.tool) == tool.name;
         if let Some(tool) = tools.search.as_ref().filter(named) {
             let Some(query) = value(tool) else { return };
-            let (hits, text, failed) = if lost { (Vec::new(), String::new(), false) } else { read_hits(result, tools) };
+            let (hits, text, failed) =
+                if lost { (Vec::new(), String::new(), false) } else { read_hits(result, tools) };
             self.events.push(Event::Searched { query, hits, text, failed });
         } else if let Some(tool) = tools.read.as_ref().filter(named) {
             let Some(place) = value(tool) else { return };
@@ -188,18 +206,27 @@ fn is_discard_note(text: &str) -> bool {
 }
 
 /// What a message of the user asks for, where it is not a result.
-fn wanted_by(text: &str) -> Wanted {
+fn wanted_by(text: &str, question: &str) -> Wanted {
     if text.len() > 20_000 || text.trim_start().starts_with(['{', '[']) {
         return Wanted::Step;
     }
     let lower = text.to_lowercase();
-    let no_tools = lower.contains("tool") && ["must not", "do not", "don't", "without", "not call", "no tool"].iter().any(|words| lower.contains(words));
-    let types = ["incomplete", "blocked", "misdirected", "format_missed"].iter().filter(|kind| lower.contains(**kind)).count();
+    let no_tools = lower.contains("tool")
+        && ["must not", "do not", "don't", "without", "not call", "no tool"]
+            .iter()
+            .any(|words| lower.contains(words));
+    let types = ["incomplete", "blocked", "misdirected", "format_missed"]
+        .iter()
+        .filter(|kind| lower.contains(**kind))
+        .count();
     if no_tools && (types >= 3 || lower.contains("failure type")) {
         return Wanted::FailureSummary;
     }
-    let ending = ["final answer", "\\boxed", "summar", "sum up", "report"].iter().any(|words| lower.contains(words));
-    if no_tools && ending { Wanted::FinalAnswer } else { Wanted::Step }
+    let ending =
+        ["final answer", "\\boxed", "summar", "sum up", "report"].iter().any(|words| lower.contains(words));
+    // A page that was read may say such things too; the prompt also names the box or the question.
+    let ours = text.contains("\\boxed") || !question.is_empty() && text.contains(question);
+    if no_tools && ending && ours { Wanted::FinalAnswer } else { Wanted::Step }
 }
 
 fn split_results(tools: &Toolbox, text: &str, calls: usize) -> Vec<String> {
@@ -216,8 +243,18 @@ const LISTS: &[&str] = &["results", "organic", "hits", "documents", "items", "da
 const TITLES: &[&str] = &["title", "name", "heading"];
 const PLACES: &[&str] = &["id", "link", "url", "uri", "path", "document_id"];
 const SNIPPETS: &[&str] = &["snippet", "text", "content", "description", "extract", "summary", "passage"];
-const TEXTS: &[&str] =
-    &["text", "content", "markdown", "extracted_info", "body", "page_content", "scraped_content", "result", "document", "output"];
+const TEXTS: &[&str] = &[
+    "text",
+    "content",
+    "markdown",
+    "extracted_info",
+    "body",
+    "page_content",
+    "scraped_content",
+    "result",
+    "document",
+    "output",
+];
 const NEXT: &[&str] = &["next_offset", "next", "continue_at", "offset_next"];
 
 fn string<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a str> {
@@ -240,14 +277,23 @@ fn read_hits(result: &str, tools: &Toolbox) -> (Vec<Hit>, String, bool) {
     let list = match &value {
         Value::Array(list) => Some(list),
         _ => LISTS.iter().find_map(|key| value.get(*key).and_then(Value::as_array)).or_else(|| {
-            value.as_object()?.values().filter_map(Value::as_array).find(|list| list.iter().any(Value::is_object))
+            value
+                .as_object()?
+                .values()
+                .filter_map(Value::as_array)
+                .find(|list| list.iter().any(Value::is_object))
         }),
     };
     let Some(list) = list else {
-        return (Vec::new(), string(&value, TEXTS).unwrap_or_default().to_owned(), value.get("error").is_some());
+        return (
+            Vec::new(),
+            string(&value, TEXTS).unwrap_or_default().to_owned(),
+            value.get("error").is_some(),
+        );
     };
     let hits = list.iter().filter(|entry| entry.is_object()).map(|entry| {
-        let place = wanted.and_then(|key| entry.get(key).and_then(Value::as_str)).or_else(|| string(entry, PLACES));
+        let place =
+            wanted.and_then(|key| entry.get(key).and_then(Value::as_str)).or_else(|| string(entry, PLACES));
         Hit {
             place: place.unwrap_or_default().to_owned(),
             title: string(entry, TITLES).unwrap_or_default().to_owned(),

@@ -87,23 +87,68 @@ const CLASSES: &[(&str, NounClass)] = &[
 
 /// The months in order.
 pub(super) const MONTHS: &[&str] = &[
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
     "december",
 ];
 
 /// Numbers that are written as words.
 const NUMBER_WORDS: &[&str] = &[
-    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
-    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty", "thirty", "forty", "fifty",
-    "sixty", "seventy", "eighty", "ninety", "dozen", "hundred", "thousand", "million", "billion", "trillion", "one",
-    "half", "twice", "zero", "once", "thrice",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+    "twenty",
+    "thirty",
+    "forty",
+    "fifty",
+    "sixty",
+    "seventy",
+    "eighty",
+    "ninety",
+    "dozen",
+    "hundred",
+    "thousand",
+    "million",
+    "billion",
+    "trillion",
+    "one",
+    "half",
+    "twice",
+    "zero",
+    "once",
+    "thrice",
 ];
 
 /// The regular form by whose stem an irregular one is compared.
 pub(super) fn irregular(word: &str) -> Option<&'static str> {
     static FORMS: OnceLock<HashMap<&'static str, &'static str>> = OnceLock::new();
-    let forms = FORMS
-        .get_or_init(|| lines(include_str!("data/irregular.txt")).filter_map(|line| line.split_once(' ')).collect());
+    let forms = FORMS.get_or_init(|| {
+        lines(include_str!("data/irregular.txt")).filter_map(|line| line.split_once(' ')).collect()
+    });
     forms.get(word).copied()
 }
 

@@ -61,14 +61,18 @@ impl Provider for ReaderProvider {
 
     async fn stream(&self, request: &ChatRequest) -> Result<EventStream, LlmError> {
         let reply = strategy::reply(request);
-        let usage = Usage { input: prompt_tokens(request), output: tokens_of(reply.text.len()), ..Usage::default() };
-        let mut events: Vec<Result<StreamEvent, LlmError>> =
-            pieces(&reply.text).into_iter().map(|piece| Ok(StreamEvent::TextDelta(piece.to_owned()))).collect();
+        let usage =
+            Usage { input: prompt_tokens(request), output: tokens_of(reply.text.len()), ..Usage::default() };
+        let mut events: Vec<Result<StreamEvent, LlmError>> = pieces(&reply.text)
+            .into_iter()
+            .map(|piece| Ok(StreamEvent::TextDelta(piece.to_owned())))
+            .collect();
         let finish_reason = if reply.calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
         let content = if reply.text.is_empty() { Vec::new() } else { vec![ContentBlock::text(reply.text)] };
         let mut message = Message::new(Role::Assistant, content);
         message.tool_calls = reply.calls;
-        let completion = Completion { message, finish_reason, usage: Some(usage), model: Some("reader".to_owned()) };
+        let completion =
+            Completion { message, finish_reason, usage: Some(usage), model: Some("reader".to_owned()) };
         events.push(Ok(StreamEvent::Done(Box::new(completion))));
         Ok(stream::iter(events).boxed())
     }
@@ -102,4 +106,4 @@ fn pieces(text: &str) -> Vec<&str> {
 }
 
 #[cfg(test)]
-mod tests {}
+mod tests;

@@ -3,6 +3,13 @@
 //! Decides the analysis of one question. Splitting a nested question in two is left to `decompose`; finding the
 //! question in a task to `task`.
 
+mod grammar;
+mod terms;
+
+use self::grammar::{
+    has_preposition, is_bare_name, is_bare_subject, is_possessive, noun_phrase_end, rest_is_empty,
+};
+use self::terms::{collect_terms, name_the_topic};
 use super::lexicon::{Dimension, Lexicon, NounClass};
 use super::text::{Token, TokenKind, tokens};
 
@@ -94,11 +101,13 @@ pub(super) struct Question {
 const WH: &[&str] = &["who", "whom", "whose", "what", "which", "when", "where", "why", "how"];
 const BE: &[&str] = &["is", "was", "are", "were", "be", "been"];
 const DO: &[&str] = &["did", "does", "do"];
-const AUXILIARY: &[&str] =
-    &["is", "was", "are", "were", "did", "does", "do", "has", "have", "had", "can", "could", "will", "would", "should"];
+const AUXILIARY: &[&str] = &[
+    "is", "was", "are", "were", "did", "does", "do", "has", "have", "had", "can", "could", "will", "would",
+    "should",
+];
 const PREPOSITIONS: &[&str] = &[
-    "in", "on", "at", "by", "from", "to", "of", "for", "with", "after", "into", "through", "under", "near", "during",
-    "against", "between", "over", "across", "as", "about", "than",
+    "in", "on", "at", "by", "from", "to", "of", "for", "with", "after", "into", "through", "under", "near",
+    "during", "against", "between", "over", "across", "as", "about", "than",
 ];
 const ASKING: &[&str] = &["name", "give", "find", "identify", "state", "tell", "list", "determine"];
 /// Nouns that stand before `of` without being what is asked.
@@ -201,7 +210,8 @@ fn without_wh(words: &[&Token<'_>], question: &mut Question, gap: &mut Gap) {
     let first = folded(words, 0);
     if ASKING.contains(&first) {
         gap.asking.push(0);
-        let start = (1..words.len()).find(|at| !matches!(folded(words, *at), "me" | "us" | "the" | "out" | "a" | "an"));
+        let start = (1..words.len())
+            .find(|at| !matches!(folded(words, *at), "me" | "us" | "the" | "out" | "a" | "an"));
         noun_class(words, start.unwrap_or(1), true, question, gap);
         return;
     }
@@ -227,7 +237,8 @@ fn how(words: &[&Token<'_>], at: usize, question: &mut Question, gap: &mut Gap) 
                 gap.asking.push(at + 2);
             } else {
                 let end = noun_phrase_end(words, at + 2);
-                question.class = end.checked_sub(1).and_then(|last| words.get(last)).map(|token| token.stem.clone());
+                question.class =
+                    end.checked_sub(1).and_then(|last| words.get(last)).map(|token| token.stem.clone());
                 // What is counted must stand in the evidence: it is part of the relation.
                 gap.class = at + 2..end;
                 gap.relational = true;
@@ -238,16 +249,38 @@ fn how(words: &[&Token<'_>], at: usize, question: &mut Question, gap: &mut Gap) 
                 Asks::Quantity(Dimension::Mass)
             } else if mentions(&["percent", "percentage", "share", "proportion"]) {
                 Asks::Quantity(Dimension::Percent)
-            } else if mentions(&["cost", "paid", "worth", "pay", "earn", "sold", "spent", "price", "bought", "sell"]) {
+            } else if mentions(&[
+                "cost", "paid", "worth", "pay", "earn", "sold", "spent", "price", "bought", "sell",
+            ]) {
                 Asks::Quantity(Dimension::Money)
             } else {
                 Asks::Count
             };
         }
-        "long" if mentions(&[
-            "last", "lasted", "take", "took", "live", "lived", "reign", "rule", "spend", "stay", "serve", "work", "ago",
-            "after", "before", "did", "imprisoned", "need", "takes", "remain", "for",
-        ]) =>
+        "long"
+            if mentions(&[
+                "last",
+                "lasted",
+                "take",
+                "took",
+                "live",
+                "lived",
+                "reign",
+                "rule",
+                "spend",
+                "stay",
+                "serve",
+                "work",
+                "ago",
+                "after",
+                "before",
+                "did",
+                "imprisoned",
+                "need",
+                "takes",
+                "remain",
+                "for",
+            ]) =>
         {
             question.asks = Asks::Quantity(Dimension::Duration);
         }
@@ -286,13 +319,18 @@ fn which(words: &[&Token<'_>], at: usize, question: &mut Question, gap: &mut Gap
         let end = noun_phrase_end(words, start);
         let is_last = rest_is_empty(words, end);
         let possessive = (start..words.len()).any(|place| is_possessive(words, place))
-            && !(start..words.len()).take_while(|place| !is_possessive(words, *place)).any(|place| folded(words, place) == "of");
-        let naming = (start + 1..words.len()).any(|place| matches!(folded(words, place), "called" | "named" | "known" | "nicknamed"));
+            && !(start..words.len())
+                .take_while(|place| !is_possessive(words, *place))
+                .any(|place| folded(words, place) == "of");
+        let naming = (start + 1..words.len())
+            .any(|place| matches!(folded(words, place), "called" | "named" | "known" | "nicknamed"));
         if naming && folded(words, words.len() - 1) != "after" {
             name_asked(words, start, question, gap);
             return;
         }
-        let last_word = (start..words.len()).rev().find(|place| words.get(*place).is_some_and(|w| w.kind != TokenKind::Mark));
+        let last_word = (start..words.len())
+            .rev()
+            .find(|place| words.get(*place).is_some_and(|w| w.kind != TokenKind::Mark));
         let participle = last_word.is_some_and(|last| {
             last + 1 > end && {
                 let word = folded(words, last);
@@ -303,11 +341,11 @@ fn which(words: &[&Token<'_>], at: usize, question: &mut Question, gap: &mut Gap
             // "What is X's capital?": the noun after the mark is what is asked.
             let mark = (start..words.len()).rev().find(|place| is_possessive(words, *place)).unwrap_or(start);
             noun_class(words, mark + 1, true, question, gap);
-        } else if !definite && (is_last || !participle) && !has_preposition(words, start) {
+        } else if !definite && (is_last || !participle) && !has_preposition(words, start)
+            || is_last && is_bare_name(words, start)
+        {
             question.asks = Asks::Definition;
-        } else if is_last && is_bare_name(words, start) {
-            question.asks = Asks::Definition;
-        } else if participle && is_bare_subject(words, start, last_word.unwrap_or(end)) {
+        } else if participle && is_bare_subject(words, start) {
             // "What is X made of?", "What was X called?"
             question.asks = Asks::Thing;
             question.slot = Slot::After;
@@ -340,7 +378,8 @@ fn which(words: &[&Token<'_>], at: usize, question: &mut Question, gap: &mut Gap
 
 /// "What is the gorge called?", "What was X known as?"
 fn name_asked(words: &[&Token<'_>], start: usize, question: &mut Question, gap: &mut Gap) {
-    if words.get(start).is_some_and(|token| !token.is_capitalised()) {
+    let end = noun_phrase_end(words, start);
+    if end.checked_sub(1).and_then(|last| words.get(last)).is_some_and(|token| !token.is_capitalised()) {
         noun_class(words, start, true, question, gap);
     }
     question.asks = Asks::Thing;
@@ -368,7 +407,11 @@ fn noun_class(words: &[&Token<'_>], start: usize, relational: bool, question: &m
         Some(NounClass::Date) => Asks::Date,
         Some(NounClass::Number) => Asks::Count,
         Some(
-            NounClass::Language | NounClass::Group | NounClass::Work | NounClass::Name | NounClass::Nationality,
+            NounClass::Language
+            | NounClass::Group
+            | NounClass::Work
+            | NounClass::Name
+            | NounClass::Nationality,
         ) => Asks::Name,
         Some(NounClass::Quantity(dimension)) => Asks::Quantity(dimension),
         None => Asks::Thing,
@@ -379,73 +422,6 @@ fn noun_class(words: &[&Token<'_>], start: usize, relational: bool, question: &m
     }
     gap.class = phrase;
     gap.relational = relational;
-}
-
-/// The end of the noun phrase that starts here: at a function word, a verb, a mark, or the end.
-fn noun_phrase_end(words: &[&Token<'_>], start: usize) -> usize {
-    let lexicon = Lexicon::shared();
-    let mut at = start;
-    while let Some(token) = words.get(at) {
-        let hyphen = token.is_mark("-") && at > start;
-        if !hyphen {
-            let function = lexicon.is_stopword(&token.folded) && !matches!(token.folded.as_str(), "first" | "most" | "own");
-            if token.kind == TokenKind::Mark || function {
-                break;
-            }
-            if at > start && !token.is_capitalised() {
-                let word = token.folded.as_str();
-                let before = folded(words, at - 1);
-                let next = folded(words, at + 1);
-                let third_person = word.ends_with('s')
-                    && !word.ends_with("ss")
-                    && !before.ends_with('s')
-                    && lexicon.class_of(&token.stem).is_none()
-                    && (next.is_empty() || lexicon.is_stopword(next) || words.get(at + 1).is_some_and(|w| w.is_capitalised()));
-                if lexicon.is_verb(word) || word.ends_with("ed") || third_person {
-                    break;
-                }
-            }
-        }
-        at += 1;
-    }
-    at
-}
-
-fn is_possessive(words: &[&Token<'_>], at: usize) -> bool {
-    words.get(at).is_some_and(|token| token.folded == "s" && at > 0)
-        && words.get(at).zip(words.get(at - 1)).is_some_and(|(mark, before)| mark.start == before.end + 1 || mark.start == before.end + 3)
-}
-
-fn has_preposition(words: &[&Token<'_>], start: usize) -> bool {
-    (start..words.len()).any(|at| PREPOSITIONS.contains(&folded(words, at)))
-}
-
-fn rest_is_empty(words: &[&Token<'_>], end: usize) -> bool {
-    words.get(end..).is_none_or(|rest| rest.iter().all(|token| token.kind == TokenKind::Mark))
-}
-
-/// Whether what follows is nothing but a name.
-fn is_bare_name(words: &[&Token<'_>], start: usize) -> bool {
-    let rest: Vec<_> = words.get(start..).unwrap_or_default().iter().filter(|t| t.kind != TokenKind::Mark).collect();
-    !rest.is_empty()
-        && rest.len() <= 7
-        && rest.first().is_some_and(|token| token.is_capitalised() || token.folded == "the")
-        && rest.iter().all(|token| {
-            token.is_capitalised()
-                || token.kind != TokenKind::Word
-                || matches!(token.folded.as_str(), "of" | "the" | "de" | "von" | "van" | "la" | "al" | "bin" | "ibn" | "and" | "s")
-        })
-        && rest.iter().any(|token| token.is_capitalised())
-}
-
-/// Whether the words between are a subject without a relation of their own.
-fn is_bare_subject(words: &[&Token<'_>], start: usize, last: usize) -> bool {
-    let lexicon = Lexicon::shared();
-    let _ = last;
-    let head_known = words
-        .get(start)
-        .is_some_and(|token| !token.is_capitalised() && lexicon.class_of(&token.stem).is_some());
-    !head_known || folded(words, start + 1) != "of"
 }
 
 fn slot_after(words: &[&Token<'_>], at: usize) -> Slot {
@@ -471,87 +447,6 @@ fn stranded_preposition(words: &[&Token<'_>], wh: usize, question: &mut Question
         question.preposition = Some(last.folded.clone());
         question.slot = Slot::After;
     }
-}
-
-fn collect_terms(words: &[&Token<'_>], gap: &Gap, question: &mut Question) {
-    let lexicon = Lexicon::shared();
-    let mut quoted = false;
-    for (at, token) in words.iter().enumerate() {
-        if matches!(token.text, "\"" | "“" | "”" | "«" | "»") {
-            quoted = !quoted;
-        }
-        if token.kind == TokenKind::Mark || gap.asking.contains(&at) && !is_dimension_word(token, question) {
-            continue;
-        }
-        let starts = at == 0 && words.len() > 1;
-        let name = token.is_capitalised() && !starts && !WH.contains(&token.folded.as_str());
-        // `us` is a pronoun, `US` is not.
-        let shouted = token.text.len() >= 2 && token.text.chars().all(char::is_uppercase) && at > 0;
-        if lexicon.is_stopword(&token.folded) && !shouted && !(quoted && token.folded.len() > 3) {
-            continue;
-        }
-        if token.folded.len() < 2 && token.kind == TokenKind::Word && !name {
-            continue;
-        }
-        let in_class = gap.class.contains(&at);
-        let (mut weight, role) = if name || quoted || token.kind != TokenKind::Word {
-            (1.3, Role::Entity)
-        } else if in_class && !gap.relational {
-            (0.45, Role::Class)
-        } else {
-            (1.0, Role::Relation)
-        };
-        let mut role = role;
-        if role == Role::Relation && is_met_otherwise(token, in_class, question) {
-            // Nothing but the form of the answer need meet such a word.
-            (weight, role) = (if is_dimension_word(token, question) { 0.6 } else { 0.3 }, Role::Class);
-        }
-        if matches!(token.folded.as_str(), "first" | "last" | "only") {
-            weight = 0.7;
-        }
-        if question.terms.len() < MOST_TERMS && !question.terms.iter().any(|term| term.stem == token.stem) {
-            question.terms.push(Term { text: token.text.to_owned(), stem: token.stem.clone(), weight, role });
-        }
-    }
-}
-
-/// Words that say little, and words that the form of the answer itself meets: `height` is met by a number of
-/// metres, `lie` by any place.
-fn is_met_otherwise(token: &Token<'_>, in_class: bool, question: &Question) -> bool {
-    let measured = matches!(question.asks, Asks::Quantity(_) | Asks::Year | Asks::Date);
-    Lexicon::shared().is_generic(&token.stem)
-        || measured && (in_class || is_dimension_word(token, question))
-        || question.asks == Asks::Count && matches!(token.stem.as_str(), "people" | "person" | "inhabitant")
-        || question.asks == Asks::Place && matches!(token.folded.as_str(), "lie" | "lies" | "stand" | "stands" | "located" | "situated")
-        || question.asks == Asks::Quantity(Dimension::Mass) && token.stem == "weigh"
-        || question.class_kind == Some(NounClass::Nationality) && in_class
-}
-
-/// Where no word is a name, the last noun is what the question is about.
-fn name_the_topic(words: &[&Token<'_>], question: &mut Question) {
-    if question.terms.iter().any(|term| term.role == Role::Entity) {
-        return;
-    }
-    let acts = words.iter().any(|token| DO.contains(&token.folded.as_str()));
-    let last_word = words.iter().rev().find(|token| token.kind == TokenKind::Word).map(|token| token.stem.clone());
-    let lexicon = Lexicon::shared();
-    let topic = question.terms.iter_mut().rev().find(|term| {
-        let folded = term.text.to_lowercase();
-        let verb = lexicon.is_verb(&folded)
-            || folded.ends_with("ed") && folded.len() > 4
-            || acts && last_word.as_deref() == Some(&term.stem);
-        term.role == Role::Relation && !verb
-    });
-    if let Some(term) = topic {
-        term.role = Role::Entity;
-    }
-}
-
-fn is_dimension_word(token: &Token<'_>, question: &Question) -> bool {
-    let lexicon = Lexicon::shared();
-    matches!(question.asks, Asks::Quantity(_))
-        && (lexicon.adjective(&token.folded).is_some()
-            || matches!(lexicon.class_of(&token.stem), Some(NounClass::Quantity(_))))
 }
 
 impl Question {

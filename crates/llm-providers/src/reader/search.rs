@@ -20,8 +20,12 @@ pub(super) fn queries(question: &Question) -> Vec<String> {
     }
     list.push(widened);
     // The heaviest words only, for questions that name nothing.
-    let heavy: Vec<&str> =
-        question.terms.iter().filter(|term| term.role == Role::Relation && term.weight >= 1.0).map(|term| term.text.as_str()).collect();
+    let heavy: Vec<&str> = question
+        .terms
+        .iter()
+        .filter(|term| term.role == Role::Relation && term.weight >= 1.0)
+        .map(|term| term.text.as_str())
+        .collect();
     list.push(heavy.join(" "));
     list.push(question.text.clone());
     let mut seen = Vec::new();

@@ -42,7 +42,10 @@ pub(super) fn sentences(document: &str) -> Vec<Sentence> {
         }
         let level = line.bytes().take_while(|byte| *byte == b'#').count();
         // A heading of a paragraph's length is a document whose lines were joined.
-        if (1..=6).contains(&level) && line.as_bytes().get(level) == Some(&b' ') && line.len() <= LONGEST_HEADING {
+        if (1..=6).contains(&level)
+            && line.as_bytes().get(level) == Some(&b' ')
+            && line.len() <= LONGEST_HEADING
+        {
             flush(&mut paragraph, &heading, &mut list);
             headings.retain(|(above, _)| *above < level);
             headings.push((level, plain(line.get(level..).unwrap_or_default().trim())));
@@ -154,8 +157,14 @@ pub(super) fn plain(text: &str) -> String {
                 None => out.push('<'),
             },
             '&' => {
-                const ENTITIES: &[(&str, &str)] =
-                    &[("amp;", "&"), ("nbsp;", " "), ("lt;", "<"), ("gt;", ">"), ("quot;", "\""), ("#39;", "'")];
+                const ENTITIES: &[(&str, &str)] = &[
+                    ("amp;", "&"),
+                    ("nbsp;", " "),
+                    ("lt;", "<"),
+                    ("gt;", ">"),
+                    ("quot;", "\""),
+                    ("#39;", "'"),
+                ];
                 match ENTITIES.iter().find(|(name, _)| tail.starts_with(name)) {
                     Some((name, value)) => {
                         out.push_str(value);
@@ -192,7 +201,10 @@ fn link(tail: &str) -> Link<'_> {
         }
     }
     // Footnote marks such as [12] are dropped.
-    if !label.is_empty() && label.len() <= 4 && label.bytes().all(|byte| byte.is_ascii_digit() || byte == b'^') {
+    if !label.is_empty()
+        && label.len() <= 4
+        && label.bytes().all(|byte| byte.is_ascii_digit() || byte == b'^')
+    {
         return Link::Found { label: "", after };
     }
     Link::NotHere
@@ -207,7 +219,8 @@ fn html_tag(tail: &str) -> Option<(bool, &str)> {
     let end = tail.bytes().take(80).position(|byte| byte == b'>')?;
     let name = tail.get(..end)?.trim_matches('/').split_whitespace().next().unwrap_or_default();
     const KNOWN: &[&str] = &[
-        "a", "b", "i", "em", "strong", "br", "p", "sup", "sub", "span", "div", "u", "li", "ul", "ol", "td", "tr", "small",
+        "a", "b", "i", "em", "strong", "br", "p", "sup", "sub", "span", "div", "u", "li", "ul", "ol", "td",
+        "tr", "small",
     ];
     let lower = name.to_ascii_lowercase();
     if !KNOWN.contains(&lower.as_str()) {

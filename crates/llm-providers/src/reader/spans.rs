@@ -80,7 +80,9 @@ fn is_month(tokens: &[Token<'_>], at: usize) -> bool {
 fn year_end(tokens: &[Token<'_>], at: usize, beside_month: bool) -> Option<usize> {
     let number = whole(tokens.get(at))?;
     let text = tokens.get(at)?.text;
-    if is_era(word(tokens, at + 1)) && tokens.get(at + 1).is_some_and(|t| t.text.chars().all(char::is_uppercase)) {
+    if is_era(word(tokens, at + 1))
+        && tokens.get(at + 1).is_some_and(|t| t.text.chars().all(char::is_uppercase))
+    {
         return Some(at + 2);
     }
     if word(tokens, at + 1) == "b" && word(tokens, at + 3) == "c" {
@@ -99,13 +101,32 @@ fn year_end(tokens: &[Token<'_>], at: usize, beside_month: bool) -> Option<usize
         return (text.len() == 3 && before == "in" && !is_counted(tokens, at)).then_some(at + 1);
     }
     let next = word(tokens, at + 1);
-    if !Lexicon::shared().unit(next).is_empty() || tokens.get(at + 1).is_some_and(|token| token.is_mark("%")) {
+    if !Lexicon::shared().unit(next).is_empty() || tokens.get(at + 1).is_some_and(|token| token.is_mark("%"))
+    {
         return None;
     }
     let introduced = matches!(
         before,
-        "in" | "since" | "from" | "until" | "till" | "by" | "to" | "between" | "and" | "circa" | "c" | "around" | "about"
-            | "late" | "early" | "mid" | "after" | "before" | "of" | "during" | "the"
+        "in" | "since"
+            | "from"
+            | "until"
+            | "till"
+            | "by"
+            | "to"
+            | "between"
+            | "and"
+            | "circa"
+            | "c"
+            | "around"
+            | "about"
+            | "late"
+            | "early"
+            | "mid"
+            | "after"
+            | "before"
+            | "of"
+            | "during"
+            | "the"
     );
     (introduced || !is_counted(tokens, at)).then_some(at + 1)
 }
@@ -113,7 +134,9 @@ fn year_end(tokens: &[Token<'_>], at: usize, beside_month: bool) -> Option<usize
 /// Whether a plural noun follows at once, as after a count.
 fn is_counted(tokens: &[Token<'_>], at: usize) -> bool {
     tokens.get(at + 1).is_some_and(|next| {
-        next.kind == TokenKind::Word && !Lexicon::shared().is_stopword(&next.folded) && next.folded.ends_with('s')
+        next.kind == TokenKind::Word
+            && !Lexicon::shared().is_stopword(&next.folded)
+            && next.folded.ends_with('s')
     })
 }
 
@@ -135,11 +158,19 @@ fn date_at(tokens: &[Token<'_>], at: usize) -> Option<Span> {
     let day = |place: usize| {
         let number = tokens.get(place);
         whole(number).is_some_and(|n| (1..=31).contains(&n))
-            || number.is_some_and(|t| t.kind == TokenKind::Ordinal && t.folded.len() <= 4 && !t.folded.ends_with("0s"))
+            || number.is_some_and(|t| {
+                t.kind == TokenKind::Ordinal && t.folded.len() <= 4 && !t.folded.ends_with("0s")
+            })
     };
     // "26 and 27 August": both days belong to the date.
     let second = match tokens.get(at + 1) {
-        Some(next) if next.is_mark("-") || next.is_mark("–") || matches!(next.folded.as_str(), "and" | "to" | "or") => at + 2,
+        Some(next)
+            if next.is_mark("-")
+                || next.is_mark("–")
+                || matches!(next.folded.as_str(), "and" | "to" | "or") =>
+        {
+            at + 2
+        }
         _ => at,
     };
     if second > at && day(at) && day(second) && is_month(tokens, second + 1) {
@@ -168,13 +199,15 @@ fn date_at(tokens: &[Token<'_>], at: usize) -> Option<Span> {
             return Some(Span { kind: SpanKind::Date, first: at, end: year_end });
         }
         // "May" alone may be a verb; "in May" is a month.
-        let led = at.checked_sub(1).is_some_and(|place| matches!(word(tokens, place), "in" | "since" | "until" | "early" | "late"));
+        let led = at
+            .checked_sub(1)
+            .is_some_and(|place| matches!(word(tokens, place), "in" | "since" | "until" | "early" | "late"));
         return (dated || led).then_some(Span { kind: SpanKind::Date, first: at, end });
     }
     if token.kind == TokenKind::Ordinal && token.folded.ends_with('s') && token.folded.len() >= 3 {
         return Some(Span { kind: SpanKind::Period, first: at, end: at + 1 });
     }
-    if (token.kind == TokenKind::Ordinal || token.folded.ends_with("th") || token.folded.ends_with("first")) 
+    if (token.kind == TokenKind::Ordinal || token.folded.ends_with("th") || token.folded.ends_with("first"))
         && matches!(word(tokens, at + 1), "century" | "centuries" | "millennium")
     {
         let end = if is_era(word(tokens, at + 2)) { at + 3 } else { at + 2 };
@@ -205,31 +238,25 @@ fn numbers(tokens: &[Token<'_>], dated: usize, list: &mut Vec<Span>) {
             at = date.end;
             continue;
         }
-        let lone_one = word(tokens, at) == "one" && tokens.get(at + 1).is_some_and(|t| {
-            Lexicon::shared().is_number(&t.folded)
-                || matches!(t.folded.as_str(), "to" | "or") && is_number(tokens, at + 2)
-                || !Lexicon::shared().unit(&t.folded).is_empty()
-        });
+        let lone_one = word(tokens, at) == "one"
+            && tokens.get(at + 1).is_some_and(|t| {
+                Lexicon::shared().is_number(&t.folded)
+                    || matches!(t.folded.as_str(), "to" | "or") && is_number(tokens, at + 2)
+                    || !Lexicon::shared().unit(&t.folded).is_empty()
+            });
         if !is_number(tokens, at) && !lone_one {
             at += 1;
             continue;
         }
-        let first = if at > 0 && matches!(word(tokens, at - 1), "$" | "€" | "£" | "¥") { at - 1 } else { at };
+        let first =
+            if at > 0 && matches!(word(tokens, at - 1), "$" | "€" | "£" | "¥") { at - 1 } else { at };
         let mut end = at + 1;
         loop {
-            let glue = tokens.get(end).is_some_and(|t| t.is_mark("-") || t.is_mark("–") || t.is_mark("."));
-            if is_number(tokens, end) || matches!(word(tokens, end), "dozen") {
-                end += 1;
-            } else if glue && (is_number(tokens, end + 1) || word(tokens, end + 1) == "one") && !tokens.get(end).is_some_and(|t| t.is_mark(".")) {
-                end += 2;
-            } else if matches!(word(tokens, end), "and" | "or" | "to")
-                && is_number(tokens, end + 1)
-                && (matches!(word(tokens, end - 1), "hundred" | "thousand") || word(tokens, end) != "and")
-            {
-                end += 2;
-            } else {
+            let more = number_goes_on(tokens, end);
+            if more == 0 {
                 break;
             }
+            end += more;
         }
         let money = first < at;
         let mut unit_at = end;
@@ -237,6 +264,7 @@ fn numbers(tokens: &[Token<'_>], dated: usize, list: &mut Vec<Span>) {
             unit_at += 1;
         }
         let (dimension, unit_end) = unit(tokens, unit_at);
+        let unit_end = unit_end.min(tokens.len());
         let span = if money {
             Span { kind: SpanKind::Quantity(Dimension::Money), first, end }
         } else if let Some(dimension) = dimension {
@@ -251,6 +279,23 @@ fn numbers(tokens: &[Token<'_>], dated: usize, list: &mut Vec<Span>) {
         list.push(span);
         at = span.end.max(end);
     }
+}
+
+/// How many tokens from `end` on still belong to the number that stands before.
+fn number_goes_on(tokens: &[Token<'_>], end: usize) -> usize {
+    if is_number(tokens, end) {
+        return 1;
+    }
+    let Some(token) = tokens.get(end) else { return 0 };
+    let range = token.is_mark("-") || token.is_mark("–");
+    let after_range = range && (is_number(tokens, end + 1) || word(tokens, end + 1) == "one");
+    let before = end.checked_sub(1).map_or("", |at| word(tokens, at));
+    let joined = match token.folded.as_str() {
+        "and" => matches!(before, "hundred" | "thousand"),
+        "or" | "to" => true,
+        _ => false,
+    };
+    if after_range || joined && is_number(tokens, end + 1) { 2 } else { 0 }
 }
 
 /// The unit that starts here and where it ends.
@@ -272,8 +317,12 @@ fn unit(tokens: &[Token<'_>], at: usize) -> (Option<Dimension>, usize) {
         }
         "cubic" => return (Some(Dimension::Volume), at + 2),
         "per" if next == "cent" => return (Some(Dimension::Percent), at + 2),
-        "degrees" if matches!(next, "celsius" | "fahrenheit") => return (Some(Dimension::Temperature), at + 2),
-        "light" if tokens.get(at + 1).is_some_and(|t| t.is_mark("-")) => return (Some(Dimension::Length), at + 3),
+        "degrees" if matches!(next, "celsius" | "fahrenheit") => {
+            return (Some(Dimension::Temperature), at + 2);
+        }
+        "light" if tokens.get(at + 1).is_some_and(|t| t.is_mark("-")) => {
+            return (Some(Dimension::Length), at + 3);
+        }
         _ => {}
     }
     // Single letters are units only right after a number, and `a`, `in` are words.
@@ -281,7 +330,10 @@ fn unit(tokens: &[Token<'_>], at: usize) -> (Option<Dimension>, usize) {
     if matches!(token.folded.as_str(), "second" | "mark" | "stone" | "per") {
         return (None, at);
     }
-    if tokens.get(at + 1).is_some_and(|t| t.is_mark("/")) || next == "per" || (next == "an" && word(tokens, at + 2) == "hour") {
+    if tokens.get(at + 1).is_some_and(|t| t.is_mark("/"))
+        || next == "per"
+        || (next == "an" && word(tokens, at + 2) == "hour")
+    {
         return (Some(Dimension::Speed), (at + 3).min(tokens.len()));
     }
     (Some(dimension), at + 1)
@@ -289,8 +341,8 @@ fn unit(tokens: &[Token<'_>], at: usize) -> (Option<Dimension>, usize) {
 
 /// Words that join the parts of a name.
 const CONNECTORS: &[&str] = &[
-    "of", "the", "de", "van", "von", "der", "den", "la", "le", "du", "di", "da", "del", "della", "dos", "bin", "ibn", "al",
-    "el", "for", "zu", "y", "e", "ben",
+    "of", "the", "de", "van", "von", "der", "den", "la", "le", "du", "di", "da", "del", "della", "dos",
+    "bin", "ibn", "al", "el", "for", "zu", "y", "e", "ben",
 ];
 
 fn starts_name(tokens: &[Token<'_>], at: usize) -> bool {
@@ -298,7 +350,8 @@ fn starts_name(tokens: &[Token<'_>], at: usize) -> bool {
     tokens.get(at).is_some_and(|token| {
         token.is_capitalised()
             && !is_month(tokens, at)
-            && (!lexicon.is_stopword(&token.folded) || (token.text.len() >= 2 && token.text.chars().all(char::is_uppercase)))
+            && (!lexicon.is_stopword(&token.folded)
+                || (token.text.len() >= 2 && token.text.chars().all(char::is_uppercase)))
     })
 }
 
@@ -312,33 +365,43 @@ fn names(tokens: &[Token<'_>], list: &mut Vec<Span>) {
         let first = at;
         let mut end = at + 1;
         loop {
-            let Some(token) = tokens.get(end) else { break };
-            let glued = tokens.get(end - 1).is_some_and(|before| before.end == token.start);
-            if starts_name(tokens, end) {
-                end += 1;
-            } else if token.is_mark("-") && glued && tokens.get(end + 1).is_some_and(|t| t.start == token.end && t.kind == TokenKind::Word) {
-                end += 2;
-            } else if token.is_mark(".") && glued && tokens.get(end - 1).is_some_and(|t| t.text.chars().count() <= 2) && starts_name(tokens, end + 1) {
-                end += 2;
-            } else if CONNECTORS.contains(&token.folded.as_str()) && starts_name(tokens, end + 1) {
-                end += 2;
-            } else if CONNECTORS.contains(&token.folded.as_str())
-                && CONNECTORS.contains(&word(tokens, end + 1))
-                && starts_name(tokens, end + 2)
-            {
-                end += 3;
-            } else if token.folded == "s" && glued_possessive(tokens, end) && starts_name(tokens, end + 1) {
-                end += 2;
-            } else if whole(Some(token)).is_some_and(|n| n < 1000) && !tokens.get(end + 1).is_some_and(|t| t.is_mark("%") || is_month(tokens, end + 1) || !Lexicon::shared().unit(&t.folded).is_empty()) {
-                end += 1;
-                break;
-            } else {
+            let more = name_goes_on(tokens, end);
+            end += more;
+            // A number ends a name: "Apollo 11".
+            if more == 0 || end.checked_sub(1).is_some_and(|last| whole(tokens.get(last)).is_some()) {
                 break;
             }
         }
         list.push(Span { kind: SpanKind::Name, first, end });
         at = end;
     }
+}
+
+/// How many tokens from `end` on still belong to the name that stands before.
+fn name_goes_on(tokens: &[Token<'_>], end: usize) -> usize {
+    let Some(token) = tokens.get(end) else { return 0 };
+    if starts_name(tokens, end) {
+        return 1;
+    }
+    let before = end.checked_sub(1).and_then(|at| tokens.get(at));
+    let glued = before.is_some_and(|before| before.end == token.start);
+    let hyphen = token.is_mark("-")
+        && glued
+        && tokens.get(end + 1).is_some_and(|next| next.start == token.end && next.kind == TokenKind::Word);
+    let initial =
+        token.is_mark(".") && glued && before.is_some_and(|before| before.text.chars().count() <= 2);
+    let connector = CONNECTORS.contains(&token.folded.as_str());
+    let possessive = token.folded == "s" && glued_possessive(tokens, end);
+    if hyphen || (initial || connector || possessive) && starts_name(tokens, end + 1) {
+        return 2;
+    }
+    if connector && CONNECTORS.contains(&word(tokens, end + 1)) && starts_name(tokens, end + 2) {
+        return 3;
+    }
+    let counts = tokens.get(end + 1).is_some_and(|next| {
+        next.is_mark("%") || is_month(tokens, end + 1) || !Lexicon::shared().unit(&next.folded).is_empty()
+    });
+    usize::from(whole(Some(token)).is_some_and(|number| number < 1000) && !counts)
 }
 
 pub(super) fn glued_possessive(tokens: &[Token<'_>], at: usize) -> bool {
@@ -368,7 +431,9 @@ pub(super) fn ends_phrase(tokens: &[Token<'_>], at: usize, first: usize) -> bool
     let Some(token) = tokens.get(at) else { return true };
     let lexicon = Lexicon::shared();
     if token.kind == TokenKind::Mark {
-        return !(token.is_mark("-") && at > first && tokens.get(at - 1).is_some_and(|before| before.end == token.start));
+        return !(token.is_mark("-")
+            && at > first
+            && tokens.get(at - 1).is_some_and(|before| before.end == token.start));
     }
     if token.folded == "s" && at > first {
         return !glued_possessive(tokens, at);

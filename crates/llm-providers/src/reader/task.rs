@@ -16,12 +16,24 @@ pub(super) struct Task {
 }
 
 /// Words of a heading over the reports of earlier attempts.
-const FAILURE_WORDS: &[&str] = &["earlier attempt", "previous attempt", "failure experience", "failed attempt"];
+const FAILURE_WORDS: &[&str] =
+    &["earlier attempt", "previous attempt", "failure experience", "failed attempt"];
 
 /// Sentences that only say how to answer.
 const FORM_WORDS: &[&str] = &[
-    "\\boxed", "format instruction", "final answer", "supporting detail", "your answer", "answer in", "answer with",
-    "please provide", "answer should", "do not include", "give only", "answer only", "be concise",
+    "\\boxed",
+    "format instruction",
+    "final answer",
+    "supporting detail",
+    "your answer",
+    "answer in",
+    "answer with",
+    "please provide",
+    "answer should",
+    "do not include",
+    "give only",
+    "answer only",
+    "be concise",
 ];
 
 /// Takes the first message apart.
@@ -33,10 +45,14 @@ pub(super) fn task(message: &str) -> Task {
     let mut blank_before = false;
     for line in message.lines() {
         let lower = line.to_lowercase();
-        let heading = line.starts_with('#') || line.trim_start_matches(['=', '-', '*', ' ']).len() + 3 <= line.len();
+        let heading =
+            line.starts_with('#') || line.trim_start_matches(['=', '-', '*', ' ']).len() + 3 <= line.len();
         if heading && FAILURE_WORDS.iter().any(|words| lower.contains(words)) {
             part = 2;
-        } else if part == 0 && !head.is_empty() && (line.starts_with('#') || blank_before && is_attachment(&lower)) {
+        } else if part == 0
+            && !head.is_empty()
+            && (line.starts_with('#') || blank_before && is_attachment(&lower))
+        {
             part = 1;
         }
         let target = match part {
@@ -78,5 +94,9 @@ fn question_of(head: &str) -> String {
         Some(at) => wanted.get(at..=at).unwrap_or_default().to_vec(),
         None => wanted.iter().copied().take(3).collect(),
     };
-    if chosen.is_empty() { head.chars().take(2000).collect() } else { chosen.join(" ").chars().take(2000).collect() }
+    if chosen.is_empty() {
+        head.chars().take(2000).collect()
+    } else {
+        chosen.join(" ").chars().take(2000).collect()
+    }
 }

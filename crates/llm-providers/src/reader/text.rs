@@ -101,9 +101,9 @@ pub(super) fn scan<'a>(text: &'a str, mut visit: impl FnMut(TokenKind, &'a str, 
                 TokenKind::Ordinal => next.is_alphabetic(),
                 TokenKind::Word if matches!(next, '\'' | '’') => {
                     // O'Brien goes on; the possessive `'s` does not.
-                    after.is_some_and(char::is_alphabetic)
-                        && !(after.is_some_and(|c| matches!(c, 's' | 'S'))
-                            && !tail.chars().nth(1).is_some_and(char::is_alphanumeric))
+                    let possessive = after.is_some_and(|c| matches!(c, 's' | 'S'))
+                        && !tail.chars().nth(1).is_some_and(char::is_alphanumeric);
+                    after.is_some_and(char::is_alphabetic) && !possessive
                 }
                 TokenKind::Word => next.is_alphanumeric() || is_joiner(next),
                 _ => false,

@@ -56,20 +56,40 @@ pub(super) struct Toolbox {
 }
 
 /// Parameters that take a query, best first.
-const QUERY_PARAMETERS: &[&str] = &["q", "query", "Query", "search_query", "question", "keywords", "search", "subtask", "task"];
+const QUERY_PARAMETERS: &[&str] =
+    &["q", "query", "Query", "search_query", "question", "keywords", "search", "subtask", "task"];
 /// Parameters that take the id or address of a document.
 const PLACE_PARAMETERS: &[&str] =
     &["id", "document_id", "doc_id", "url", "uri", "link", "page_url", "path", "document", "page_id"];
-const COUNT_PARAMETERS: &[&str] = &["num", "num_results", "count", "limit", "top_k", "k", "max_results", "Cnt", "n"];
+const COUNT_PARAMETERS: &[&str] =
+    &["num", "num_results", "count", "limit", "top_k", "k", "max_results", "Cnt", "n"];
 const OFFSET_PARAMETERS: &[&str] = &["offset", "start", "start_char", "from", "position"];
 /// Parts of names by which a tool is known to search, best first.
 const SEARCH_NAMES: &[&str] = &["search", "find", "lookup", "query", "retrieve"];
 /// The same for opening a document.
-const READ_NAMES: &[&str] = &["read", "open", "fetch", "scrape", "get", "visit", "browse", "view", "extract", "convert"];
+const READ_NAMES: &[&str] =
+    &["read", "open", "fetch", "scrape", "get", "visit", "browse", "view", "extract", "convert"];
 /// Parts of names of tools that do something else.
 const OTHER_NAMES: &[&str] = &[
-    "write", "edit", "delete", "run", "python", "image", "video", "audio", "transcri", "visual", "upload", "download",
-    "sandbox", "todo", "note", "skill", "command", "bash", "reasoning",
+    "write",
+    "edit",
+    "delete",
+    "run",
+    "python",
+    "image",
+    "video",
+    "audio",
+    "transcri",
+    "visual",
+    "upload",
+    "download",
+    "sandbox",
+    "todo",
+    "note",
+    "skill",
+    "command",
+    "bash",
+    "reasoning",
 ];
 
 /// How many results a search is asked for.
@@ -78,7 +98,8 @@ const RESULTS: u64 = 10;
 impl Toolbox {
     /// Reads the tools of a request.
     pub(super) fn of(request: &ChatRequest) -> Self {
-        let protocol = if request.tools.is_empty() { text_protocol(&request.system) } else { Protocol::Native };
+        let protocol =
+            if request.tools.is_empty() { text_protocol(&request.system) } else { Protocol::Native };
         let listed;
         let tools: &[ToolDefinition] = if request.tools.is_empty() {
             listed = tools_in_prompt(&request.system);
@@ -93,6 +114,11 @@ impl Toolbox {
 }
 
 impl Tool {
+    /// Whether the tool is an agent that is given a task and reports.
+    pub(super) fn is_agent(&self) -> bool {
+        matches!(self.main.as_str(), "subtask" | "task")
+    }
+
     /// The arguments of a call with the query, id or address; `question` is told to tools that extract.
     pub(super) fn arguments(&self, value: &str, question: &str) -> Map<String, Value> {
         let mut arguments = Map::new();
@@ -107,7 +133,12 @@ impl Tool {
     }
 
     /// The same for going on from a place in the document; none where the tool cannot.
-    pub(super) fn arguments_from(&self, value: &str, question: &str, offset: u64) -> Option<Map<String, Value>> {
+    pub(super) fn arguments_from(
+        &self,
+        value: &str,
+        question: &str,
+        offset: u64,
+    ) -> Option<Map<String, Value>> {
         let name = self.offset.clone()?;
         let mut arguments = self.arguments(value, question);
         arguments.insert(name, json!(offset));

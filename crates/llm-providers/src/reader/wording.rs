@@ -31,7 +31,9 @@ pub(super) fn note_line(note: &Note) -> String {
             format!("{SENTENCE}{} ({}): {}", quote(title), quote(place), quote(text))
         }
         Note::Unread { title, place } => format!("{UNREAD}{} ({})", quote(title), quote(place)),
-        Note::Step { question, answer } => format!("{STEP}{} is answered by {}", quote(question), quote(answer)),
+        Note::Step { question, answer } => {
+            format!("{STEP}{} is answered by {}", quote(question), quote(answer))
+        }
         Note::NoStep { question } => format!("{NO_STEP}{}", quote(question)),
     }
 }
@@ -58,8 +60,11 @@ fn read_note(line: &str) -> Option<Note> {
         let (answer, _) = quoted(rest.strip_prefix(" is answered by ")?)?;
         return Some(Note::Step { question, answer });
     }
-    let (question, _) = quoted(line.strip_prefix(NO_STEP)?)?;
-    Some(Note::NoStep { question })
+    if let Some(rest) = line.strip_prefix(NO_STEP) {
+        let (question, _) = quoted(rest)?;
+        return Some(Note::NoStep { question });
+    }
+    read_cite(line)
 }
 
 /// A JSON string at the start of the text, and what follows it.
@@ -71,7 +76,8 @@ fn quoted(text: &str) -> Option<(String, &str)> {
 }
 
 /// Phrases by which a loop recognises a refusal; a quotation must not hold them.
-const REFUSALS: &[&str] = &["time constraint", "I'm sorry, but I can't", "I’m sorry, but I can’t", "I'm sorry, I cannot solve"];
+const REFUSALS: &[&str] =
+    &["time constraint", "I'm sorry, but I can't", "I’m sorry, but I can’t", "I'm sorry, I cannot solve"];
 
 /// A text from outside, made harmless inside a reply: no tags, no box, no phrase of refusal.
 pub(super) fn safe(text: &str) -> String {
@@ -101,11 +107,14 @@ pub(super) fn safe(text: &str) -> String {
 
 /// What goes into a box: braces are balanced, nothing else changes.
 fn boxed(answer: &str) -> String {
-    let text: String = safe(answer).chars().map(|c| match c {
-        '{' => '(',
-        '}' => ')',
-        other => other,
-    }).collect();
+    let text: String = safe(answer)
+        .chars()
+        .map(|c| match c {
+            '{' => '(',
+            '}' => ')',
+            other => other,
+        })
+        .collect();
     format!("\\boxed{{{}}}", text.trim())
 }
 
@@ -125,6 +134,13 @@ pub(super) fn answer(sources: &[Source], answer: &str) -> String {
     let mut lines: Vec<String> = sources.iter().map(cite).collect();
     lines.push(boxed(answer));
     lines.join("\n")
+}
+
+/// A quotation as [`cite`] writes it.
+fn read_cite(line: &str) -> Option<Note> {
+    let (text, name) = line.strip_prefix('“')?.rsplit_once("” — ")?;
+    let (title, place) = name.strip_suffix(')')?.rsplit_once(" (")?;
+    Some(Note::Sentence { title: title.to_owned(), place: place.to_owned(), text: text.to_owned() })
 }
 
 fn cite(source: &Source) -> String {
@@ -170,13 +186,16 @@ pub(super) struct Failure<'a> {
 
 /// Writes the report under the three headings that are asked for.
 pub(super) fn failure(report: &Failure<'_>) -> String {
-    let blocked = report.errors > 0 && report.read.is_empty() || report.queries.is_empty() && report.read.is_empty();
+    let blocked =
+        report.errors > 0 && report.read.is_empty() || report.queries.is_empty() && report.read.is_empty();
     let kind = match (report.candidate, blocked) {
         (Some(_), _) => "format_missed",
         (None, true) => "blocked",
         (None, false) => "incomplete",
     };
-    let list = |items: &[String]| items.iter().map(|item| format!("\"{}\"", safe(item))).collect::<Vec<_>>().join(", ");
+    let list = |items: &[String]| {
+        items.iter().map(|item| format!("\"{}\"", safe(item))).collect::<Vec<_>>().join(", ")
+    };
     let mut happened = String::from("An extractive reader, not a language model, worked on this.");
     if report.queries.is_empty() {
         happened.push_str(" Nothing was searched.");

@@ -9,8 +9,7 @@ use crate::common::{call, client, complete, question, request, tool, tool_call, 
 use crate::scripted_server::{Reply, ScriptedServer};
 
 const CLAUDE: &str = "{provider: anthropic, model_name: claude-sonnet-4-5, api_key: sk-ant-some-key}";
-const PLAIN: &str =
-    "{provider: anthropic, model_name: claude-sonnet-4-5, api_key: sk-ant-some-key, quirks: {prompt_cache: false}}";
+const PLAIN: &str = "{provider: anthropic, model_name: claude-sonnet-4-5, api_key: sk-ant-some-key, quirks: {prompt_cache: false}}";
 
 fn marks(value: &Value) -> usize {
     match value {
@@ -24,8 +23,10 @@ fn marks(value: &Value) -> usize {
 
 #[tokio::test]
 async fn a_plain_request_and_its_streamed_reply() {
-    let server = ScriptedServer::start(vec![Reply::sse_text("Forty-two 🦀.").usage_cached(120, 7, 100)]).await;
-    let yaml = "{provider: anthropic, model_name: claude-sonnet-4-5, api_key: sk-ant-some-key, temperature: 0.3,
+    let server =
+        ScriptedServer::start(vec![Reply::sse_text("Forty-two 🦀.").usage_cached(120, 7, 100)]).await;
+    let yaml =
+        "{provider: anthropic, model_name: claude-sonnet-4-5, api_key: sk-ant-some-key, temperature: 0.3,
         top_p: 0.9, max_tokens: 700, quirks: {prompt_cache: false}}";
     let client = client(&server.root_url(), yaml);
     let (outcome, seen) = call(&client, &question()).await;
@@ -191,7 +192,8 @@ async fn a_prefix_stands_last_without_blanks_at_its_end() {
 async fn stop_reasons_are_open() {
     let check = |word: &'static str, expected: FinishReason| async move {
         let server = ScriptedServer::start_with(move |_| Reply::text("x").finish(word)).await;
-        let yaml = "{provider: anthropic, model_name: claude-sonnet-4-5, api_key: k, retries: {max_tries: 1}}";
+        let yaml =
+            "{provider: anthropic, model_name: claude-sonnet-4-5, api_key: k, retries: {max_tries: 1}}";
         let completion = complete(&client(&server.root_url(), yaml), &question()).await.completion;
         assert_eq!(completion.finish_reason, expected, "{word}");
     };
@@ -217,9 +219,11 @@ async fn a_reply_that_is_not_streamed_is_understood() {
 
 #[tokio::test]
 async fn overload_after_a_good_status_is_tried_again() {
-    let overloaded = || json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let overloaded =
+        || json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
     let start = json!({"type": "message_start", "message": {"model": "m", "usage": {"input_tokens": 3}}});
-    let text = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "half"}});
+    let text =
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "half"}});
     let server = ScriptedServer::start(vec![
         Reply::status(529).body(overloaded().to_string()),
         Reply::events(&[overloaded()]),

@@ -18,7 +18,8 @@ fn thinking(text: &str) -> ContentBlock {
 
 #[tokio::test]
 async fn a_plain_request_and_its_streamed_reply() {
-    let server = ScriptedServer::start(vec![Reply::sse_text("Forty-two, 深度 🦀.").usage_cached(120, 7, 100)]).await;
+    let server =
+        ScriptedServer::start(vec![Reply::sse_text("Forty-two, 深度 🦀.").usage_cached(120, 7, 100)]).await;
     let client = client(
         &server.base_url(),
         "{provider: qwen, model_name: m, api_key: sk-some-key-1, temperature: 0.6, top_p: 0.95, top_k: 20, min_p: 0.0,
@@ -30,7 +31,10 @@ async fn a_plain_request_and_its_streamed_reply() {
     assert_eq!(seen.text, "Forty-two, 深度 🦀.");
     assert_eq!(outcome.completion.finish_reason, FinishReason::Stop);
     assert_eq!(outcome.completion.model.as_deref(), Some("scripted"));
-    assert_eq!(outcome.completion.usage, Some(Usage { input: 120, output: 7, cache_read: 100, ..Usage::default() }));
+    assert_eq!(
+        outcome.completion.usage,
+        Some(Usage { input: 120, output: 7, cache_read: 100, ..Usage::default() })
+    );
     assert_eq!(outcome.retries, 0);
 
     let sent = server.requests().remove(0);
@@ -76,7 +80,8 @@ async fn a_server_that_does_not_stream_is_understood() {
 #[tokio::test]
 async fn the_users_own_fields_win() {
     let server = ScriptedServer::start(vec![Reply::text("x")]).await;
-    let yaml = "{provider: vllm, temperature: 0.2, extra_body: {temperature: 0.9, stream_options: null, seed: 7}}";
+    let yaml =
+        "{provider: vllm, temperature: 0.2, extra_body: {temperature: 0.9, stream_options: null, seed: 7}}";
     complete(&client(&server.base_url(), yaml), &question()).await;
     let body = &server.bodies()[0];
     assert_eq!((&body["temperature"], &body["seed"]), (&json!(0.9), &json!(7)));
@@ -84,10 +89,33 @@ async fn the_users_own_fields_win() {
 }
 
 #[tokio::test]
+async fn a_stop_sequence_stays_in_the_text() {
+    let server = ScriptedServer::start_with(|_| Reply::text("x")).await;
+    let cases = [
+        ("{provider: vllm, extra_body: {stop: [a]}}", Some(true)),
+        ("{provider: vllm, extra_body: {stop: [a], include_stop_str_in_output: false}}", Some(false)),
+        ("{provider: vllm}", None),
+    ];
+    for (yaml, expected) in cases {
+        complete(&client(&server.base_url(), yaml), &question()).await;
+        let sent = server.bodies().pop().unwrap();
+        assert_eq!(
+            sent.get("include_stop_str_in_output"),
+            expected.map(|value| json!(value)).as_ref(),
+            "{yaml}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn reasoning_models_get_the_names_that_they_take() {
     let server = ScriptedServer::start(vec![Reply::text("x"), Reply::text("x")]).await;
     let url = server.base_url();
-    complete(&client(&url, "{provider: openai, model_name: o3-mini, temperature: 0.3, max_tokens: 90}"), &question()).await;
+    complete(
+        &client(&url, "{provider: openai, model_name: o3-mini, temperature: 0.3, max_tokens: 90}"),
+        &question(),
+    )
+    .await;
     let other = client(&url, "{provider: openai, model_name: my-own, temperature: 0.3, max_tokens: 90}");
     complete(&other, &question()).await;
     let bodies = server.bodies();
@@ -100,7 +128,11 @@ async fn reasoning_models_get_the_names_that_they_take() {
 #[tokio::test]
 async fn a_prefix_is_gone_on_with_in_each_servers_way() {
     let cases = [
-        ("{provider: vllm}", json!({"continue_final_message": true, "add_generation_prompt": false}), json!({})),
+        (
+            "{provider: vllm}",
+            json!({"continue_final_message": true, "add_generation_prompt": false}),
+            json!({}),
+        ),
         ("{provider: llamacpp}", json!({}), json!({})),
         ("{provider: mistral, api_key: k}", json!({}), json!({"prefix": true})),
         ("{provider: moonshot, api_key: k}", json!({}), json!({"partial": true})),
@@ -109,7 +141,8 @@ async fn a_prefix_is_gone_on_with_in_each_servers_way() {
     for (yaml, in_body, in_message) in cases {
         let client = client(&server.base_url(), yaml);
         assert!(client.capabilities().assistant_prefix, "{yaml}");
-        let mut asked = request(vec![Message::user("Sum up."), Message::assistant("<think>\nLet me.\n</think>\n")]);
+        let mut asked =
+            request(vec![Message::user("Sum up."), Message::assistant("<think>\nLet me.\n</think>\n")]);
         asked.continue_final_message = true;
         complete(&client, &asked).await;
         let body = server.bodies().pop().unwrap();
@@ -143,9 +176,11 @@ async fn after_a_closed_think_block_all_is_text() {
 #[tokio::test]
 async fn a_native_conversation_goes_out_and_comes_back() {
     let server = ScriptedServer::start(vec![
-        Reply::text("Looking.")
-            .tool_call("c1", "search-web_search", r#"{"q":"rust"}"#)
-            .tool_call("c2", "tool-python-run", ""),
+        Reply::text("Looking.").tool_call("c1", "search-web_search", r#"{"q":"rust"}"#).tool_call(
+            "c2",
+            "tool-python-run",
+            "",
+        ),
     ])
     .await;
     let client = client(&server.base_url(), NATIVE);
@@ -167,7 +202,14 @@ async fn a_native_conversation_goes_out_and_comes_back() {
         .message
         .tool_calls
         .iter()
-        .map(|call| (call.id.as_str(), call.server.as_str(), call.tool.as_str(), Value::Object(call.arguments.clone())))
+        .map(|call| {
+            (
+                call.id.as_str(),
+                call.server.as_str(),
+                call.tool.as_str(),
+                Value::Object(call.arguments.clone()),
+            )
+        })
         .collect();
     assert_eq!(
         calls,
@@ -207,8 +249,18 @@ async fn thinking_goes_back_where_the_server_wants_it() {
         ("{provider: deepseek, api_key: k}", "reasoning_content", Some("why"), None),
         ("{provider: moonshot, api_key: k}", "reasoning_content", Some("why"), Some("because")),
         ("{provider: openrouter, api_key: k}", "reasoning", Some("why"), None),
-        ("{provider: vllm, quirks: {send_reasoning: always, reasoning_field: reasoning}}", "reasoning", Some("why"), Some("because")),
-        ("{provider: deepseek, api_key: k, quirks: {send_reasoning: never}}", "reasoning_content", None, None),
+        (
+            "{provider: vllm, quirks: {send_reasoning: always, reasoning_field: reasoning}}",
+            "reasoning",
+            Some("why"),
+            Some("because"),
+        ),
+        (
+            "{provider: deepseek, api_key: k, quirks: {send_reasoning: never}}",
+            "reasoning_content",
+            None,
+            None,
+        ),
     ];
     for (yaml, field, first, second) in cases {
         complete(&client(&server.base_url(), yaml), &request(messages.clone())).await;
@@ -221,7 +273,9 @@ async fn thinking_goes_back_where_the_server_wants_it() {
 #[tokio::test]
 async fn pictures_are_parts_where_they_are_taken_and_named_where_not() {
     let server = ScriptedServer::start_with(|_| Reply::text("a cat")).await;
-    let picture = ContentBlock::Image { source: MediaSource::Base64 { media_type: "image/png".into(), data: "AAAA".into() } };
+    let picture = ContentBlock::Image {
+        source: MediaSource::Base64 { media_type: "image/png".into(), data: "AAAA".into() },
+    };
     let mut reply = Message::assistant("");
     reply.tool_calls = vec![tool_call("a", "s", "shot", json!({}))];
     let mut result = tool_result("a", "taken");
@@ -238,7 +292,10 @@ async fn pictures_are_parts_where_they_are_taken_and_named_where_not() {
     assert_eq!(bodies[0]["messages"][1]["content"], json!([{"type": "text", "text": "What is this?"}, part]));
     assert_eq!(bodies[0]["messages"][3]["content"], json!("taken\n[shown in the next message]"));
     assert_eq!(bodies[0]["messages"][4], json!({"role": "user", "content": [part]}));
-    assert_eq!(bodies[1]["messages"][1]["content"], json!("What is this?\n[image: this model does not take pictures]"));
+    assert_eq!(
+        bodies[1]["messages"][1]["content"],
+        json!("What is this?\n[image: this model does not take pictures]")
+    );
 }
 
 /// What a stream of these chunks comes to.
@@ -265,19 +322,29 @@ async fn usage_is_found_wherever_it_stands() {
         vec![text.clone(), json!({"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": usage})],
         vec![text.clone(), json!({"choices": [{"delta": {}, "finish_reason": "stop", "usage": usage}]})],
         vec![text.clone(), finish("stop"), json!({"choices": [], "x_groq": {"usage": usage}})],
-        vec![json!({"choices": [{"delta": {"content": "x"}}], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}),
-            json!({"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": usage})],
+        vec![
+            json!({"choices": [{"delta": {"content": "x"}}], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}),
+            json!({"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": usage}),
+        ],
     ];
     for chunks in cases {
         let found = completion_of(&chunks).await.usage;
-        assert_eq!(found, Some(Usage { input: 11, output: 5, reasoning: 3, ..Usage::default() }), "{chunks:?}");
+        assert_eq!(
+            found,
+            Some(Usage { input: 11, output: 5, reasoning: 3, ..Usage::default() }),
+            "{chunks:?}"
+        );
     }
-    assert_eq!(completion_of(&[text, json!({"choices": [], "usage": null}), finish("stop")]).await.usage, None);
+    assert_eq!(
+        completion_of(&[text, json!({"choices": [], "usage": null}), finish("stop")]).await.usage,
+        None
+    );
 }
 
 #[tokio::test]
 async fn finish_reasons_are_open_and_calls_decide() {
-    let piece = json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "s-t", "arguments": "{}"}}]});
+    let piece =
+        json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "s-t", "arguments": "{}"}}]});
     let check = |delta_value: Value, reason: &'static str, expected: FinishReason| async move {
         let completion = completion_of(&[delta(delta_value), finish(reason)]).await;
         assert_eq!(completion.finish_reason, expected, "{reason}");
@@ -293,7 +360,9 @@ async fn finish_reasons_are_open_and_calls_decide() {
 #[tokio::test]
 async fn thinking_is_read_from_either_field_and_from_parts() {
     let check = |delta_value: Value| async move {
-        let completion = completion_of(&[delta(delta_value.clone()), delta(json!({"content": "so"})), finish("stop")]).await;
+        let completion =
+            completion_of(&[delta(delta_value.clone()), delta(json!({"content": "so"})), finish("stop")])
+                .await;
         assert_eq!(completion.message.content, [thinking("why"), ContentBlock::text("so")], "{delta_value}");
     };
     check(json!({"reasoning_content": "why"})).await;
@@ -327,7 +396,8 @@ async fn calls_come_in_every_form() {
     assert_eq!(found[1].arguments["n"], json!(2));
     assert!(!found[0].id.is_empty() && found[0].id != found[1].id);
     // Arguments that need mending, and some that no mending helps.
-    let found = calls(vec![json!({"id": "a", "function": {"name": "s-x", "arguments": "{'q': 'rust',}"}})]).await;
+    let found =
+        calls(vec![json!({"id": "a", "function": {"name": "s-x", "arguments": "{'q': 'rust',}"}})]).await;
     assert_eq!(found[0].arguments["q"], json!("rust"));
     assert!(found[0].repaired.is_some());
     let found = calls(vec![json!({"id": "a", "function": {"name": "s-x", "arguments": "[1,2]"}})]).await;
@@ -343,7 +413,8 @@ async fn a_call_that_was_cut_off_is_not_completed() {
         ])
     })
     .await;
-    let client = client(&server.base_url(), "{provider: vllm, tool_protocol: native, retries: {max_tries: 1}}");
+    let client =
+        client(&server.base_url(), "{provider: vllm, tool_protocol: native, retries: {max_tries: 1}}");
     let completion = complete(&client, &question()).await.completion;
     assert_eq!(completion.finish_reason, FinishReason::Length);
     let call = &completion.message.tool_calls[0];
@@ -373,7 +444,8 @@ async fn a_history_without_a_result_is_mended() {
     let server = ScriptedServer::start(vec![Reply::text("x")]).await;
     let mut reply = Message::assistant("");
     reply.tool_calls = vec![tool_call("a", "s", "t", json!({}))];
-    let asked = request(vec![tool_result("lost", "stray"), Message::user("q"), reply, Message::user("go on")]);
+    let asked =
+        request(vec![tool_result("lost", "stray"), Message::user("q"), reply, Message::user("go on")]);
     complete(&client(&server.base_url(), NATIVE), &asked).await;
     let roles: Vec<_> = server.bodies()[0]["messages"]
         .as_array()
@@ -389,7 +461,9 @@ async fn odd_events_and_line_ends_do_not_disturb() {
     let body = ": OPENROUTER PROCESSING\r\n\r\ndata: : keepalive\r\n\r\ndata:\r\n\r\n\
         data:{\"choices\":[{\"delta\":{\"content\":\"深度\"}}]}\r\n\r\n: again\r\n\r\n\
         data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\r\n\r\ndata: [DONE]\r\n\r\n";
-    for (body, piece) in [(body.to_owned(), 1), (body.replace("\r\n", "\r"), 3), (body.replace("\r\n", "\n"), 1)] {
+    for (body, piece) in
+        [(body.to_owned(), 1), (body.replace("\r\n", "\r"), 3), (body.replace("\r\n", "\n"), 1)]
+    {
         let reply = Reply::raw(body).pieces(piece, std::time::Duration::ZERO);
         let server = ScriptedServer::start(vec![reply]).await;
         let outcome = complete(&client(&server.base_url(), VLLM), &question()).await;
@@ -402,7 +476,11 @@ async fn odd_events_and_line_ends_do_not_disturb() {
 async fn a_stream_may_end_without_its_last_marks() {
     let text = "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n";
     let stop = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
-    for body in [format!("{text}{stop}"), format!("{text}data: [DONE]\n\n"), format!("{text}{stop}").trim_end().to_owned()] {
+    for body in [
+        format!("{text}{stop}"),
+        format!("{text}data: [DONE]\n\n"),
+        format!("{text}{stop}").trim_end().to_owned(),
+    ] {
         let server = ScriptedServer::start(vec![Reply::raw(body)]).await;
         let outcome = complete(&client(&server.base_url(), VLLM), &question()).await;
         assert_eq!(outcome.completion.message, Message::assistant("x"));

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use core_protocol::{Message, Role, ToolCall, ToolDefinition};
-use llm_providers::{CallEvent, CallOutcome, ChatRequest, Environment, LlmClient, LlmConfig, LlmError, RetryConfig};
+use llm_providers::{
+    CallEvent, CallOutcome, ChatRequest, Environment, LlmClient, LlmConfig, LlmError, RetryConfig,
+};
 use serde_json::{Map, Value, json};
 
 /// Pauses that a test does not notice.

@@ -21,12 +21,18 @@ fn environment(variables: &[(&str, &str)]) -> Environment {
 
 #[tokio::test]
 async fn keys_are_found_in_order() {
-    let check = |variables: &'static [(&'static str, &'static str)], model: &'static str, expected: (&'static str, &'static str)| async move {
+    let check = |variables: &'static [(&'static str, &'static str)],
+                 model: &'static str,
+                 expected: (&'static str, &'static str)| async move {
         let base = LlmConfig { model_name: model.to_owned(), temperature: Some(0.1), ..LlmConfig::default() };
         let mut environment = environment(variables);
         environment.set("FATHOM_LOCAL_SERVERS", "off");
         let found = detect(&environment, &base).await;
-        assert_eq!((found.config.provider.as_str(), found.config.model_name.as_str()), expected, "{variables:?}");
+        assert_eq!(
+            (found.config.provider.as_str(), found.config.model_name.as_str()),
+            expected,
+            "{variables:?}"
+        );
         assert_eq!(found.config.temperature, Some(0.1));
         assert!(!format!("{found:?}").contains("sk-"), "{found:?}");
         found
@@ -34,8 +40,18 @@ async fn keys_are_found_in_order() {
     check(&[("OPENAI_API_KEY", "sk-1")], "", ("openai", "gpt-5-mini")).await;
     check(&[("OPENAI_API_KEY", "sk-1"), ("OPENAI_MODEL", "gpt-4o")], "", ("openai", "gpt-4o")).await;
     check(&[("OPENAI_API_KEY", "sk-1"), ("ANTHROPIC_API_KEY", "sk-2")], "", ("openai", "gpt-5-mini")).await;
-    check(&[("OPENAI_API_KEY", "sk-1"), ("ANTHROPIC_API_KEY", "sk-2")], "claude-sonnet-4-5", ("anthropic", "claude-sonnet-4-5")).await;
-    check(&[("OPENROUTER_API_KEY", "sk-1"), ("OPENAI_API_KEY", " ")], "", ("openrouter", "anthropic/claude-sonnet-4.5")).await;
+    check(
+        &[("OPENAI_API_KEY", "sk-1"), ("ANTHROPIC_API_KEY", "sk-2")],
+        "claude-sonnet-4-5",
+        ("anthropic", "claude-sonnet-4-5"),
+    )
+    .await;
+    check(
+        &[("OPENROUTER_API_KEY", "sk-1"), ("OPENAI_API_KEY", " ")],
+        "",
+        ("openrouter", "anthropic/claude-sonnet-4.5"),
+    )
+    .await;
     let found = check(&[("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")], "m", ("openai", "m")).await;
     assert_eq!(found.config.base_url.as_deref(), Some("http://127.0.0.1:9/v1"));
     let found = check(&[], "", ("reader", "reader")).await;
@@ -58,7 +74,10 @@ async fn servers_on_this_machine_are_found_and_told_apart() {
     assert_eq!(servers.len(), 2);
     assert_eq!((servers[0].provider.as_str(), servers[0].models.len()), ("ollama", 0));
     // It listens where llama.cpp was looked for, and says that it is another.
-    assert_eq!((servers[1].provider.as_str(), servers[1].models.as_slice()), ("vllm", &["Qwen3-8B".to_owned(), "second".to_owned()][..]));
+    assert_eq!(
+        (servers[1].provider.as_str(), servers[1].models.as_slice()),
+        ("vllm", &["Qwen3-8B".to_owned(), "second".to_owned()][..])
+    );
 
     let found = detect(&environment, &LlmConfig::default()).await;
     assert_eq!((found.config.provider.as_str(), found.config.model_name.as_str()), ("vllm", "Qwen3-8B"));
@@ -82,7 +101,8 @@ async fn mute_and_foreign_servers_hold_nothing_up() {
     let mute = ScriptedServer::start_with(|_| Reply::text("x").delay(Duration::from_secs(30))).await;
     let page = ScriptedServer::start_with(|_| Reply::status(200).body("<html>")).await;
     let strange = ScriptedServer::start_with(|_| Reply::json(&json!({"data": [1, {"id": 3}, null]}))).await;
-    let places = format!("vllm={},sglang={},lmstudio={},nonsense,vllm=x", mute.port(), page.port(), strange.port());
+    let places =
+        format!("vllm={},sglang={},lmstudio={},nonsense,vllm=x", mute.port(), page.port(), strange.port());
     let environment = environment(&[("FATHOM_LOCAL_SERVERS", &places)]);
     let started = Instant::now();
     let found = detect(&environment, &LlmConfig::default()).await;
@@ -96,5 +116,8 @@ async fn an_address_that_is_set_is_used() {
     let server = ScriptedServer::start_with(models(json!([{"id": "the-model"}]))).await;
     let base = LlmConfig { base_url: Some(server.base_url()), ..LlmConfig::default() };
     let found = detect(&environment(&[("OPENAI_API_KEY", "sk-1")]), &base).await;
-    assert_eq!((found.config.provider.as_str(), found.config.model_name.as_str()), ("openai_compatible", "the-model"));
+    assert_eq!(
+        (found.config.provider.as_str(), found.config.model_name.as_str()),
+        ("openai_compatible", "the-model")
+    );
 }

@@ -49,7 +49,13 @@ async fn statuses_that_may_pass_are_tried_again() {
     retried("429", VLLM, Reply::status(429), "rate_limited").await;
     retried("429 anthropic", CLAUDE, Reply::status(429).header("retry-after-ms", "1"), "rate_limited").await;
     retried("429 with seconds", VLLM, Reply::status(429).header("retry-after", "0.01"), "rate_limited").await;
-    retried("a page", VLLM, Reply::status(502).header("content-type", "text/html").body("<html>"), "server_error").await;
+    retried(
+        "a page",
+        VLLM,
+        Reply::status(502).header("content-type", "text/html").body("<html>"),
+        "server_error",
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -59,13 +65,31 @@ async fn statuses_that_cannot_pass_end_the_call() {
         fatal("401", yaml, Reply::status(401), "authentication").await;
         fatal("403", yaml, Reply::status(403), "authentication").await;
         fatal("400", yaml, Reply::status(400).body(error("bad parameter")), "invalid_request").await;
-        fatal("404 model", yaml, Reply::status(404).body(error("The model `x` does not exist")), "model_not_found").await;
+        fatal(
+            "404 model",
+            yaml,
+            Reply::status(404).body(error("The model `x` does not exist")),
+            "model_not_found",
+        )
+        .await;
         fatal("404 path", yaml, Reply::status(404), "not_an_api").await;
         fatal("402", yaml, Reply::status(402), "quota_exhausted").await;
         fatal("413", yaml, Reply::status(413), "context_exceeded").await;
-        fatal("400 window", yaml, Reply::status(400).body(error("prompt is too long: 9 tokens > 8 maximum")), "context_exceeded").await;
+        fatal(
+            "400 window",
+            yaml,
+            Reply::status(400).body(error("prompt is too long: 9 tokens > 8 maximum")),
+            "context_exceeded",
+        )
+        .await;
     }
-    let words = fatal("redirect", VLLM, Reply::status(307).header("location", "https://user:pw@other/v1?k=1"), "not_an_api").await;
+    let words = fatal(
+        "redirect",
+        VLLM,
+        Reply::status(307).header("location", "https://user:pw@other/v1?k=1"),
+        "not_an_api",
+    )
+    .await;
     assert!(words.contains("https://other/v1") && !words.contains("pw"), "{words}");
 }
 
@@ -87,12 +111,15 @@ async fn a_stream_cut_at_every_event_is_tried_again() {
         let body = reply.rendered(&probe.requests()[0]);
         let text = String::from_utf8(body.clone()).unwrap();
         // A cut after the finish reason loses nothing but the usage.
-        let whole_from = text.find("stop_reason").or_else(|| text.find("\"finish_reason\":\"stop\"")).unwrap();
-        let ends: Vec<usize> = text.match_indices("\n\n").map(|(at, _)| at + 2).filter(|at| *at < whole_from).collect();
+        let whole_from =
+            text.find("stop_reason").or_else(|| text.find("\"finish_reason\":\"stop\"")).unwrap();
+        let ends: Vec<usize> =
+            text.match_indices("\n\n").map(|(at, _)| at + 2).filter(|at| *at < whole_from).collect();
         assert!(ends.len() >= 5);
         for end in ends {
             for cut in [end, end + 9] {
-                retried(&format!("{path} cut at {cut}"), yaml, reply.clone().cut_after(cut), "stream_broken").await;
+                retried(&format!("{path} cut at {cut}"), yaml, reply.clone().cut_after(cut), "stream_broken")
+                    .await;
             }
         }
     }
@@ -120,8 +147,19 @@ async fn answers_that_cannot_be_read_are_tried_again() {
     check("nothing but the end", Reply::raw("data: [DONE]\n\n"), "malformed_response").await;
     check("dropped", Reply::drop_connection(), "stream_broken").await;
     check("finish error", Reply::text("half").finish("error"), "server_error").await;
-    check("wrong content type", Reply::status(200).header("content-type", "text/plain").body("no"), "malformed_response").await;
-    retried("anthropic: JSON of another kind", CLAUDE, Reply::json(&json!({"type": "x"})), "malformed_response").await;
+    check(
+        "wrong content type",
+        Reply::status(200).header("content-type", "text/plain").body("no"),
+        "malformed_response",
+    )
+    .await;
+    retried(
+        "anthropic: JSON of another kind",
+        CLAUDE,
+        Reply::json(&json!({"type": "x"})),
+        "malformed_response",
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -139,13 +177,34 @@ async fn a_wrong_content_type_does_not_hide_a_good_reply() {
 async fn errors_inside_a_good_stream_are_errors() {
     let text = json!({"choices": [{"delta": {"content": "half"}}]});
     let check = |error: serde_json::Value| Reply::chunks(&[text.clone(), error]);
-    retried("502", VLLM, check(json!({"error": {"code": 502, "message": "upstream"}, "choices": [{"finish_reason": "error"}]})), "server_error").await;
-    retried("429", VLLM, check(json!({"error": {"code": 429, "message": "slow down"}})), "rate_limited").await;
+    retried(
+        "502",
+        VLLM,
+        check(
+            json!({"error": {"code": 502, "message": "upstream"}, "choices": [{"finish_reason": "error"}]}),
+        ),
+        "server_error",
+    )
+    .await;
+    retried("429", VLLM, check(json!({"error": {"code": 429, "message": "slow down"}})), "rate_limited")
+        .await;
     retried("words", VLLM, check(json!({"error": "gone"})), "server_error").await;
-    fatal("400", VLLM, check(json!({"error": {"code": 400, "message": "bad", "type": "BadRequestError"}})), "invalid_request").await;
+    fatal(
+        "400",
+        VLLM,
+        check(json!({"error": {"code": 400, "message": "bad", "type": "BadRequestError"}})),
+        "invalid_request",
+    )
+    .await;
     let window = json!({"object": "error", "code": 400, "message": "The input (9 tokens) is longer than the model's context length (8 tokens)."});
     fatal("window", VLLM, check(window), "context_exceeded").await;
-    fatal("whole body", VLLM, Reply::json(&json!({"error": {"code": 401, "message": "no"}})), "authentication").await;
+    fatal(
+        "whole body",
+        VLLM,
+        Reply::json(&json!({"error": {"code": 401, "message": "no"}})),
+        "authentication",
+    )
+    .await;
     retried("named event", VLLM, Reply::raw("event: error\ndata: it broke\n\n"), "server_error").await;
 }
 
@@ -180,9 +239,15 @@ async fn timed_out(reply: Reply, limits: &str) -> String {
 async fn every_stage_has_its_own_limit() {
     let long = Reply::sse_text("A reply of some length, in pieces.");
     let check = |words: String, expected: &str| assert!(words.starts_with(expected), "{words}");
-    check(timed_out(Reply::text("x").delay(Duration::from_secs(9)), "{first_event_timeout: 0.1}").await, "nothing came");
+    check(
+        timed_out(Reply::text("x").delay(Duration::from_secs(9)), "{first_event_timeout: 0.1}").await,
+        "nothing came",
+    );
     check(timed_out(long.clone().stall_after(0), "{first_event_timeout: 0.1}").await, "nothing came");
-    check(timed_out(long.clone().stall_after(400), "{idle_timeout: 0.1}").await, "the model made no progress");
+    check(
+        timed_out(long.clone().stall_after(400), "{idle_timeout: 0.1}").await,
+        "the model made no progress",
+    );
     let slow = long.clone().pieces(20, Duration::from_millis(20));
     check(timed_out(slow, "{try_timeout: 0.3, idle_timeout: 5}").await, "the reply was not complete");
     let role = "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n";
@@ -196,12 +261,16 @@ async fn keep_alives_are_no_progress() {
     let mute = Reply::sse_text("never").stall_after(0).keep_alive(": keep-alive\n\n", quick);
     assert!(timed_out(mute, "{first_event_timeout: 0.2}").await.starts_with("nothing came"));
     let text = "data: {\"choices\":[{\"delta\":{\"content\":\"half\"}}]}\n\n";
-    let half = Reply::raw(format!("{text}more")).stall_after(text.len()).keep_alive("data: : keepalive\n\n", quick);
+    let half =
+        Reply::raw(format!("{text}more")).stall_after(text.len()).keep_alive("data: : keepalive\n\n", quick);
     assert!(timed_out(half, "{idle_timeout: 0.2}").await.starts_with("the model made no progress"));
 
     let ping = "event: ping\ndata: {\"type\": \"ping\"}\n\n";
-    let server =
-        ScriptedServer::start(vec![Reply::sse_text("x").stall_after(0).keep_alive(ping, quick), Reply::text("good")]).await;
+    let server = ScriptedServer::start(vec![
+        Reply::sse_text("x").stall_after(0).keep_alive(ping, quick),
+        Reply::text("good"),
+    ])
+    .await;
     let client = limited(&server.root_url(), CLAUDE, "{first_event_timeout: 0.2}");
     let (outcome, seen) = call(&client, &question()).await;
     assert!(outcome.is_ok());
@@ -237,7 +306,12 @@ async fn keys_never_show() {
     let yaml = format!("{{provider: vllm, api_key: {key}, extra_body: {{x: 1}}}}");
     let client = client(&url, &yaml);
     let error = call(&client, &question()).await.0.unwrap_err();
-    let shown = format!("{error} {error:?} {:?} {:?} {client:?} {:?}", error.hint(), client.describe(), client.config());
+    let shown = format!(
+        "{error} {error:?} {:?} {:?} {client:?} {:?}",
+        error.hint(),
+        client.describe(),
+        client.config()
+    );
     assert!(shown.contains("***"), "{shown}");
     for secret in ["SECRET", "CRET)", "url-password", "query-secret"] {
         let found = error.to_string().contains(secret) || format!("{:?}", client.describe()).contains(secret);
@@ -261,4 +335,39 @@ async fn nothing_listening_here_is_given_up_soon() {
     assert_eq!(seen.retries, ["unreachable", "unreachable"]);
     assert!(error.hint().unwrap().contains("start the server"), "{error}");
     assert!(!error.is_permanent() && error.is_retryable());
+}
+
+#[tokio::test]
+async fn a_server_on_this_machine_is_reached_without_a_proxy() {
+    let server = ScriptedServer::start(vec![Reply::text("x")]).await;
+    let proxies = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"];
+    let environment: Environment =
+        proxies.iter().map(|name| ((*name).to_owned(), "http://127.0.0.1:1".to_owned())).collect();
+    let client = LlmClient::from_config(&config(&server.base_url(), VLLM), &environment).unwrap();
+    assert_eq!(call(&client, &question()).await.0.unwrap().retries, 0);
+}
+
+#[tokio::test]
+async fn another_host_is_reached_through_the_proxy() {
+    let proxy = ScriptedServer::start(vec![Reply::text("through the proxy")]).await;
+    let environment = Environment::from([("HTTP_PROXY", proxy.root_url().as_str())]);
+    let client = LlmClient::from_config(&config("http://model.invalid/v1", VLLM), &environment).unwrap();
+    let outcome = call(&client, &question()).await.0.unwrap();
+    assert_eq!(outcome.completion.message, Message::assistant("through the proxy"));
+    assert_eq!(proxy.requests()[0].path, "http://model.invalid/v1/chat/completions");
+    let environment = Environment::from([("HTTP_PROXY", proxy.root_url().as_str()), ("NO_PROXY", "model.invalid")]);
+    let client = LlmClient::from_config(&config("http://model.invalid/v1", VLLM), &environment).unwrap();
+    let error = call(&client, &question()).await.0.unwrap_err();
+    assert_eq!(error.kind(), "unreachable");
+    assert_eq!(proxy.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_told_at_once() {
+    let server = ScriptedServer::start(vec![Reply::text("x")]).await;
+    let url = server.base_url().replace("http://", "https://");
+    let (outcome, seen) = call(&client(&url, VLLM), &question()).await;
+    let error = outcome.unwrap_err();
+    assert_eq!((error.kind(), seen.retries.len()), ("unreachable", 0), "{error}");
+    assert!(error.is_permanent());
 }

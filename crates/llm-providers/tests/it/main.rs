@@ -9,5 +9,6 @@ mod chat_completions;
 mod common;
 mod detection;
 mod faults;
+mod measure;
 mod providers;
 mod retries;

@@ -20,13 +20,15 @@ fn build(yaml: &str, environment: &[(&str, &str)]) -> Result<LlmClient, LlmError
 
 #[test]
 fn unknown_names_are_told_with_the_nearest() {
-    let check = |name: &str, nearest: Option<&str>| match build(&format!("{{provider: {name}, model_name: m}}"), &[]) {
-        Err(LlmError::UnknownProvider { nearest: found, known, .. }) => {
-            assert_eq!(found.as_deref(), nearest, "{name}");
-            assert!(known.iter().any(|known| known == "openai_compatible"));
-        }
-        other => panic!("{name}: {other:?}"),
-    };
+    let check =
+        |name: &str, nearest: Option<&str>| match build(&format!("{{provider: {name}, model_name: m}}"), &[])
+        {
+            Err(LlmError::UnknownProvider { nearest: found, known, .. }) => {
+                assert_eq!(found.as_deref(), nearest, "{name}");
+                assert!(known.iter().any(|known| known == "openai_compatible"));
+            }
+            other => panic!("{name}: {other:?}"),
+        };
     check("opnai", Some("openai"));
     check("Anthropic", Some("anthropic"));
     check("vlm", Some("vllm"));
@@ -51,15 +53,27 @@ fn what_is_missing_is_said_before_anything_is_sent() {
     check("{provider: anthropic}", "missing_key", &["ANTHROPIC_API_KEY"]);
     check("{provider: qwen, model_name: m}", "configuration", &["llm.base_url"]);
     check("{provider: vllm}", "configuration", &["llm.model_name"]);
-    check("{provider: vllm, model_name: m, base_url: 'localhost:8000/v1'}", "configuration", &["llm.base_url", "http://"]);
+    check(
+        "{provider: vllm, model_name: m, base_url: 'localhost:8000/v1'}",
+        "configuration",
+        &["llm.base_url", "http://"],
+    );
     check("{provider: vllm, model_name: m, max_tokens: 0}", "configuration", &["llm.max_tokens"]);
-    check("{provider: vllm, model_name: m, tool_protocol: native, quirks: {native_tools: false}}", "configuration", &["llm.tool_protocol"]);
+    check(
+        "{provider: vllm, model_name: m, tool_protocol: native, quirks: {native_tools: false}}",
+        "configuration",
+        &["llm.tool_protocol"],
+    );
     check("{provider: auto}", "configuration", &["auto"]);
 }
 
 #[test]
 fn explicit_configuration_wins_over_environment_and_data() {
-    let environment = [("OPENAI_API_KEY", "sk-from-the-environment"), ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"), ("OPENAI_MODEL", "gpt-4o")];
+    let environment = [
+        ("OPENAI_API_KEY", "sk-from-the-environment"),
+        ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"),
+        ("OPENAI_MODEL", "gpt-4o"),
+    ];
     let client = build("{provider: openai}", &environment).unwrap();
     assert_eq!((client.model(), client.max_context_length()), ("gpt-4o", 128_000));
     assert_eq!(client.describe()["base_url"], "http://127.0.0.1:9/v1");
@@ -81,7 +95,11 @@ fn windows_and_prices_come_from_the_data() {
     check("{provider: openai, api_key: k, model_name: gpt-5-mini-2025-08-07}", 400_000, Some(2.25));
     check("{provider: openai, api_key: k, model_name: gpt-5.9-unheard-of}", 400_000, None);
     check("{provider: anthropic, api_key: k, model_name: claude-sonnet-4-5-20250929}", 200_000, Some(18.0));
-    check("{provider: qwen, base_url: 'http://h/v1', model_name: miromind-ai/MiroThinker-v1.0-72B}", 262_144, None);
+    check(
+        "{provider: qwen, base_url: 'http://h/v1', model_name: miromind-ai/MiroThinker-v1.0-72B}",
+        262_144,
+        None,
+    );
     check("{provider: qwen, base_url: 'http://h/v1', model_name: something}", 65_536, None);
     check("{provider: deepseek, api_key: k}", 131_072, Some(0.7));
 }
@@ -89,7 +107,8 @@ fn windows_and_prices_come_from_the_data() {
 #[test]
 fn every_built_in_provider_makes_a_client() {
     for name in Registry::builtin().names() {
-        let yaml = format!("{{provider: {name}, model_name: m, api_key: k, base_url: 'http://127.0.0.1:9/v1'}}");
+        let yaml =
+            format!("{{provider: {name}, model_name: m, api_key: k, base_url: 'http://127.0.0.1:9/v1'}}");
         let client = build(&yaml, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(client.provider_name(), name);
         assert!(client.max_context_length() >= 4096, "{name}");
@@ -118,7 +137,10 @@ async fn a_data_file_of_ones_own_makes_a_provider() {
     let sent = server.requests().remove(0);
     assert_eq!(sent.header("api-key"), Some("key-of-my-own"));
     assert_eq!(sent.header("x-team"), Some("blue"));
-    assert_eq!((&sent.body["limit"], &sent.body["mode"]), (&serde_json::json!(4096), &serde_json::json!("fast")));
+    assert_eq!(
+        (&sent.body["limit"], &sent.body["mode"]),
+        (&serde_json::json!(4096), &serde_json::json!("fast"))
+    );
     assert!(registry.add_data("bad", "title: x", "bad.yaml").is_err());
 }
 

@@ -159,7 +159,8 @@ async fn a_reply_that_was_cut_off_is_asked_for_again_with_a_tenth_more() {
 #[tokio::test(start_paused = true)]
 async fn the_last_try_is_returned_as_it_is() {
     let script = Script::new(vec![reply("half", FinishReason::Length, 1)]);
-    let outcome = complete(&script.client(RetryConfig { max_tries: 4, ..RetryConfig::default() }), &question()).await;
+    let outcome =
+        complete(&script.client(RetryConfig { max_tries: 4, ..RetryConfig::default() }), &question()).await;
     assert_eq!(outcome.completion.finish_reason, FinishReason::Length);
     assert_eq!(outcome.retries, 3);
     assert_eq!(script.asked.lock().unwrap().len(), 4);
@@ -189,7 +190,8 @@ async fn the_limit_grows_no_further_than_the_window() {
     let config = LlmConfig { max_tokens: 1000, max_context_length: Some(1300), ..LlmConfig::default() };
     let client = LlmClient::with_provider(Arc::clone(&script) as Arc<dyn Provider>, &config);
     complete(&client, &question()).await;
-    let asked: Vec<_> = script.asked.lock().unwrap().iter().filter_map(|(_, max_tokens)| *max_tokens).collect();
+    let asked: Vec<_> =
+        script.asked.lock().unwrap().iter().filter_map(|(_, max_tokens)| *max_tokens).collect();
     assert!(asked.windows(2).all(|pair| pair[0] < pair[1]), "{asked:?}");
     assert!(asked.iter().all(|max_tokens| *max_tokens < 1300), "{asked:?}");
     assert!(asked.len() <= 3, "{asked:?}");
@@ -250,7 +252,8 @@ async fn one_connection_serves_many_calls_and_dropping_a_call_ends_it() {
         _ => Reply::text("x"),
     })
     .await;
-    let client = LlmClient::from_config(&config(&server.base_url(), "{provider: vllm}"), &Default::default()).unwrap();
+    let client =
+        LlmClient::from_config(&config(&server.base_url(), "{provider: vllm}"), &Default::default()).unwrap();
     for _ in 0..3 {
         complete(&client, &question()).await;
     }

@@ -60,7 +60,11 @@ impl Request {
 
     /// The content of the last message, where that is a string.
     pub fn last_content(&self) -> &str {
-        self.body["messages"].as_array().and_then(|m| m.last()).and_then(|m| m["content"].as_str()).unwrap_or("")
+        self.body["messages"]
+            .as_array()
+            .and_then(|m| m.last())
+            .and_then(|m| m["content"].as_str())
+            .unwrap_or("")
     }
 }
 
@@ -307,7 +311,9 @@ impl Chat {
             json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "scripted", "choices": [choice]})
         };
         let mut values = vec![chunk(json!({"role": "assistant", "content": ""}), Value::Null)];
-        values.extend(split(&self.reasoning).iter().map(|p| chunk(json!({"reasoning_content": p}), Value::Null)));
+        values.extend(
+            split(&self.reasoning).iter().map(|p| chunk(json!({"reasoning_content": p}), Value::Null)),
+        );
         values.extend(split(&self.text).iter().map(|p| chunk(json!({"content": p}), Value::Null)));
         for (index, (id, name, arguments)) in self.calls.iter().enumerate() {
             let first = json!({"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": ""}});
@@ -340,7 +346,8 @@ impl Chat {
                 })
                 .collect();
         }
-        let choice = json!({"index": 0, "message": message, "finish_reason": self.finish_word("tool_calls", "stop")});
+        let choice =
+            json!({"index": 0, "message": message, "finish_reason": self.finish_word("tool_calls", "stop")});
         json!({"object": "chat.completion", "model": "scripted", "choices": [choice], "usage": self.chat_usage()})
     }
 
@@ -363,14 +370,18 @@ impl Chat {
         let mut block = |start: Value, deltas: Vec<Value>| {
             values.push(json!({"type": "content_block_start", "index": index, "content_block": start}));
             values.extend(
-                deltas.into_iter().map(|d| json!({"type": "content_block_delta", "index": index, "delta": d})),
+                deltas
+                    .into_iter()
+                    .map(|d| json!({"type": "content_block_delta", "index": index, "delta": d})),
             );
             values.push(json!({"type": "content_block_stop", "index": index}));
             index += 1;
         };
         if !self.reasoning.is_empty() {
-            let mut deltas: Vec<Value> =
-                split(&self.reasoning).iter().map(|p| json!({"type": "thinking_delta", "thinking": p})).collect();
+            let mut deltas: Vec<Value> = split(&self.reasoning)
+                .iter()
+                .map(|p| json!({"type": "thinking_delta", "thinking": p}))
+                .collect();
             deltas.push(json!({"type": "signature_delta", "signature": "c2lnbmF0dXJl"}));
             block(json!({"type": "thinking", "thinking": "", "signature": ""}), deltas);
         }
@@ -379,8 +390,10 @@ impl Chat {
             block(json!({"type": "text", "text": ""}), deltas);
         }
         for (id, name, arguments) in &self.calls {
-            let deltas =
-                split(arguments).iter().map(|p| json!({"type": "input_json_delta", "partial_json": p})).collect();
+            let deltas = split(arguments)
+                .iter()
+                .map(|p| json!({"type": "input_json_delta", "partial_json": p}))
+                .collect();
             block(json!({"type": "tool_use", "id": id, "name": name, "input": {}}), deltas);
         }
         let stop = json!({"stop_reason": self.finish_word("tool_use", "end_turn"), "stop_sequence": null});
@@ -392,7 +405,8 @@ impl Chat {
     fn message(&self) -> Value {
         let mut content = Vec::new();
         if !self.reasoning.is_empty() {
-            content.push(json!({"type": "thinking", "thinking": self.reasoning, "signature": "c2lnbmF0dXJl"}));
+            content
+                .push(json!({"type": "thinking", "thinking": self.reasoning, "signature": "c2lnbmF0dXJl"}));
         }
         if !self.text.is_empty() {
             content.push(json!({"type": "text", "text": self.text}));
@@ -448,7 +462,8 @@ impl ScriptedServer {
             let mut connections = tokio::task::JoinSet::new();
             for number in 0.. {
                 let Ok((stream, _)) = listener.accept().await else { break };
-                let (script, recorded, counter) = (Arc::clone(&script), Arc::clone(&recorded), Arc::clone(&counter));
+                let (script, recorded, counter) =
+                    (Arc::clone(&script), Arc::clone(&recorded), Arc::clone(&counter));
                 connections.spawn(async move {
                     let record = |request: &Request| {
                         recorded.lock().unwrap().push(request.clone());
@@ -585,7 +600,8 @@ async fn write_reply(stream: &mut TcpStream, reply: &Reply, request: &Request) -
         End::Stall(_) => {
             let mut nothing = [0u8; 1];
             loop {
-                let (bytes, every) = reply.keep_alive.clone().unwrap_or((Vec::new(), Duration::from_secs(3600)));
+                let (bytes, every) =
+                    reply.keep_alive.clone().unwrap_or((Vec::new(), Duration::from_secs(3600)));
                 tokio::select! {
                     // The client has gone: so do we.
                     _ = stream.read(&mut nothing) => return Ok(false),

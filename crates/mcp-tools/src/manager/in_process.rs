@@ -1,10 +1,19 @@
-//! One session of a server that runs inside this process.
+//! Servers that run inside this process.
 //!
-//! Decides how such a server is ended and how long it has for that.
+//! Decides how handlers become servers, how their sessions are ended, and how long they have for
+//! that. A call that nobody waits for any longer does not go on for ever: `rmcp` tells a handler of
+//! the cancellation, and leaves it running where it does not listen.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
+use rmcp::model::{
+    ClientNotification, ClientRequest, ErrorCode, ErrorData, ProtocolVersion, ServerConfig, ServerResult,
+};
+use rmcp::service::{NotificationContext, RequestContext, Service};
+use rmcp::{RoleServer, ServerHandler, ServiceExt as _};
 use tokio::io::DuplexStream;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -13,8 +22,95 @@ use super::spec::InProcessServer;
 
 /// Room of the in-memory transport in each direction, in bytes: most results in one piece.
 const BUFFER: usize = 64 * 1024;
+/// From the cancellation of a call until its handler is dropped.
+const CALL_LEAVE_TIME: Duration = Duration::from_secs(1);
+/// Code of the answer to a call that was dropped. A call that somebody still waits for is dropped only
+/// when the server ends.
+pub(crate) const DROPPED: i32 = -32800;
 /// From the request to end until a server is dropped.
 const LEAVE_TIME: Duration = Duration::from_secs(2);
+
+/// An [`InProcessServer`] from anything that makes handlers, one for each session.
+///
+/// A handler whose call is cancelled is told by the token of its request context, and dropped a
+/// second later.
+pub fn in_process<F, H>(name: impl Into<String>, make_handler: F) -> Arc<dyn InProcessServer>
+where
+    F: Fn() -> H + Send + Sync + 'static,
+    H: ServerHandler,
+{
+    Arc::new(HandlerServer { name: name.into(), make_handler })
+}
+
+/// Serves one session of a handler: the body of [`InProcessServer::serve`] for servers that
+/// implement the trait themselves. Calls are cancelled as [`in_process`] says.
+pub async fn serve_handler<H: ServerHandler>(handler: H, io: DuplexStream, stop: CancellationToken) {
+    match Cancellable(handler).serve_with_ct(io, stop).await {
+        Ok(session) => {
+            if let Err(error) = session.waiting().await {
+                tracing::warn!(%error, "an in-process tool server ended with an error");
+            }
+        }
+        Err(error) => tracing::debug!(%error, "an in-process tool server got no handshake"),
+    }
+}
+
+struct HandlerServer<F> {
+    name: String,
+    make_handler: F,
+}
+
+#[async_trait]
+impl<F, H> InProcessServer for HandlerServer<F>
+where
+    F: Fn() -> H + Send + Sync + 'static,
+    H: ServerHandler,
+{
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn serve(&self, io: DuplexStream, stop: CancellationToken) {
+        serve_handler((self.make_handler)(), io, stop).await;
+    }
+}
+
+/// A handler whose cancelled requests end.
+struct Cancellable<H>(H);
+
+impl<H: ServerHandler> Service<RoleServer> for Cancellable<H> {
+    async fn handle_request(
+        &self,
+        request: ClientRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ServerResult, ErrorData> {
+        let cancelled = context.ct.clone();
+        let handling = self.0.handle_request(request, context);
+        tokio::pin!(handling);
+        tokio::select! {
+            result = &mut handling => return result,
+            () = cancelled.cancelled() => {}
+        }
+        let gone = || Err(ErrorData::new(ErrorCode(DROPPED), "the request was dropped", None));
+        timeout(CALL_LEAVE_TIME, handling).await.unwrap_or_else(|_| gone())
+    }
+
+    async fn handle_notification(
+        &self,
+        notification: ClientNotification,
+        context: NotificationContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.0.handle_notification(notification, context).await
+    }
+
+    fn get_info(&self) -> ServerConfig {
+        ServerHandler::get_info(&self.0)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        ServerHandler::supported_protocol_versions(&self.0)
+    }
+}
 
 /// A server that serves one session. Dropping it ends the server.
 #[derive(Debug)]

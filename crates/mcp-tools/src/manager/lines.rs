@@ -103,8 +103,16 @@ where
             let Some(writer) = writer.as_mut() else {
                 return Err(io::Error::new(io::ErrorKind::NotConnected, "the session is closed"));
             };
-            writer.write_all(&line).await?;
-            writer.flush().await
+            let written = match writer.write_all(&line).await {
+                Ok(()) => writer.flush().await,
+                Err(error) => Err(error),
+            };
+            match written {
+                // Nobody reads any longer, which mostly means that the server has ended. What it said
+                // before that is still to be read, and the end of its output ends the session.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                written => written,
+            }
         }
     }
 

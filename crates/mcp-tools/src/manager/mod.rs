@@ -33,11 +33,12 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 pub use error::ToolsError;
+pub use in_process::{in_process, serve_handler};
 pub use mcp_json::{IGNORED_KEYS, parse_mcp_json};
 pub use outcome::{ToolFailure, ToolOutcome};
 pub use spec::{
     DEFAULT_CALL_LIMIT, DEFAULT_OUTPUT_LIMIT, DEFAULT_START_LIMIT, InProcessServer, MAX_CALL_LIMIT,
-    ManagerOptions, ServerSpec, Transport, in_process, serve_handler,
+    ManagerOptions, ServerSpec, Transport,
 };
 
 use server::{Server, Shared};

@@ -27,7 +27,7 @@ pub enum ToolFailure {
     UnknownServer,
     /// The server has no such tool, or does not offer it.
     UnknownTool,
-    /// The server refused the arguments (JSON-RPC error −32602).
+    /// The server refused the arguments: JSON-RPC error −32602, or a result that says so.
     InvalidArguments,
     /// The server answered with another JSON-RPC error of this code.
     ProtocolError(i64),
@@ -73,15 +73,14 @@ impl ToolFailure {
         }
     }
 
-    /// What a server's own error text says about how the call failed.
-    pub(crate) fn of_error_text(text: &str) -> Self {
+    /// How a call failed, by the first text of its result; none where it did not.
+    pub(crate) fn of_result(text: &str, is_error: bool) -> Option<Self> {
         let text = text.trim_start();
-        if text.starts_with(UNKNOWN_TOOL_PREFIX) {
-            Self::UnknownTool
-        } else if text.starts_with(EXECUTION_ERROR_PREFIX) {
-            Self::ExecutionError
-        } else {
-            Self::ToolError
+        let told =
+            TOLD_IN_WORDS.iter().find(|(prefix, _, whole)| (is_error || *whole) && text.starts_with(prefix));
+        match told {
+            Some(&(_, failure, _)) => Some(failure),
+            None => is_error.then_some(Self::ToolError),
         }
     }
 }
@@ -90,25 +89,39 @@ impl ToolFailure {
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 /// JSON-RPC's code for parameters that do not fit.
 pub(crate) const INVALID_PARAMS: i64 = -32602;
-/// How servers, and the manager, begin the text about a tool that does not exist.
+/// How the text about a tool that does not exist begins, also the manager's own.
 pub(crate) const UNKNOWN_TOOL_PREFIX: &str = "Unknown tool:";
-/// How Python servers begin the text about a tool that raised or refused its arguments.
-pub(crate) const EXECUTION_ERROR_PREFIX: &str = "Error executing tool";
+
+/// How texts begin in which servers tell a failure, and whether that counts where the result is not
+/// marked as an error: old servers know no other way.
+const TOLD_IN_WORDS: &[(&str, ToolFailure, bool)] = &[
+    (UNKNOWN_TOOL_PREFIX, ToolFailure::UnknownTool, true),
+    ("Error executing tool", ToolFailure::ExecutionError, true),
+    ("MCP error -32602", ToolFailure::InvalidArguments, false),
+    ("Input validation error", ToolFailure::InvalidArguments, false),
+];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn error_texts_are_classified() {
-        for (text, expected) in [
-            ("Unknown tool: serach", ToolFailure::UnknownTool),
-            ("\n Unknown tool: x", ToolFailure::UnknownTool),
-            ("Error executing tool add: 2 validation errors", ToolFailure::ExecutionError),
-            ("HTTP 503", ToolFailure::ToolError),
-            ("", ToolFailure::ToolError),
+    fn results_are_classified() {
+        for (text, if_error, if_not) in [
+            ("Unknown tool: serach", ToolFailure::UnknownTool, Some(ToolFailure::UnknownTool)),
+            ("\n Unknown tool: x", ToolFailure::UnknownTool, Some(ToolFailure::UnknownTool)),
+            (
+                "Error executing tool add: 2 validation errors",
+                ToolFailure::ExecutionError,
+                Some(ToolFailure::ExecutionError),
+            ),
+            ("MCP error -32602: Input validation error: …", ToolFailure::InvalidArguments, None),
+            ("Input validation error: 'q' is a required property", ToolFailure::InvalidArguments, None),
+            ("HTTP 503", ToolFailure::ToolError, None),
+            ("", ToolFailure::ToolError, None),
         ] {
-            assert_eq!(ToolFailure::of_error_text(text), expected, "{text:?}");
+            assert_eq!(ToolFailure::of_result(text, true), Some(if_error), "{text:?}");
+            assert_eq!(ToolFailure::of_result(text, false), if_not, "{text:?}");
         }
     }
 

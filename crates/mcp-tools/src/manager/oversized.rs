@@ -159,4 +159,24 @@ mod tests {
             check(line, expected);
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn agrees_with_a_whole_parser(line in r#"\{("(id|result|x)":("[a-z\\"{}]{0,3}"|[0-9]{1,3}|\{"id":[0-9]\}|\[1,2\]),?){0,4}\}"#) {
+            let mut scanner = IdScanner::default();
+            scanner.feed(line.as_bytes());
+            let found = scanner.finish();
+            if let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(&line) {
+                let expected = match fields.get("id") {
+                    Some(serde_json::Value::Number(number)) => number.as_i64().map(RequestId::Number),
+                    Some(serde_json::Value::String(text)) => Some(RequestId::String(Arc::from(text.as_str()))),
+                    _ => None,
+                };
+                // Of an id that stands twice, either is as good.
+                if line.matches("\"id\":").count() < 2 {
+                    proptest::prop_assert_eq!(found, expected, "{}", line);
+                }
+            }
+        }
+    }
 }

@@ -213,18 +213,18 @@ impl Server {
                     self.name(),
                     seconds(limit)
                 );
-                return self.shared.as_data(ToolOutcome::failed(ToolFailure::Timeout, text));
+                return self.error(ToolFailure::Timeout, text).await;
             }
         };
         match answer {
             Ok(CallToolResponse::Complete(result)) => self.outcome(result).await,
-            Ok(_) => ToolOutcome::failed(
-                ToolFailure::ToolError,
-                format!(
+            Ok(_) => {
+                let text = format!(
                     "`{tool}` of the server `{}` asks for input or goes on in the background; neither can be done here.",
                     self.name()
-                ),
-            ),
+                );
+                self.error(ToolFailure::ToolError, text).await
+            }
             Err(ServiceError::McpError(error)) => {
                 let code = i64::from(error.code.0);
                 let mut text = format!(
@@ -250,7 +250,7 @@ impl Server {
             }
             Err(ServiceError::TransportClosed | ServiceError::TransportSend(_)) => {
                 let text = format!(
-                    "The server `{}` {} during the call of `{tool}`. The call is not repeated, because it may have had effects.",
+                    "The call of `{tool}` was cut off and is not repeated, because it may have had effects: the server `{}` {}",
                     self.name(),
                     session.ending().await
                 );
@@ -269,22 +269,23 @@ impl Server {
     async fn outcome(&self, result: CallToolResult) -> ToolOutcome {
         let is_error = result.is_error.unwrap_or(false);
         let blocks = render::blocks(result, &self.shared.neutraliser);
-        let options = &self.shared.options;
-        let content = cut(blocks, options.output_limit, options.blob_dir.as_deref()).await;
-        let result = ToolResult { content, is_error };
-        // Old servers tell these failures in words alone.
-        let failure = match ToolFailure::of_error_text(&result.joined_text()) {
-            ToolFailure::ToolError if !is_error => None,
-            failure => Some(failure),
-        };
-        ToolOutcome { result, failure }
+        let failure = blocks.iter().find_map(|block| match block {
+            ContentBlock::Text { text } => Some(ToolFailure::of_result(text, is_error)),
+            _ => None,
+        });
+        let failure = failure.unwrap_or(is_error.then_some(ToolFailure::ToolError));
+        ToolOutcome { result: ToolResult { content: self.cut(blocks).await, is_error }, failure }
     }
 
     async fn error(&self, failure: ToolFailure, text: String) -> ToolOutcome {
         let blocks = vec![ContentBlock::text(self.shared.neutraliser.data(&text))];
+        let result = ToolResult { content: self.cut(blocks).await, is_error: true };
+        ToolOutcome { result, failure: Some(failure) }
+    }
+
+    async fn cut(&self, blocks: Vec<ContentBlock>) -> Vec<ContentBlock> {
         let options = &self.shared.options;
-        let content = cut(blocks, options.output_limit, options.blob_dir.as_deref()).await;
-        ToolOutcome { result: ToolResult { content, is_error: true }, failure: Some(failure) }
+        cut(blocks, options.output_limit, options.blob_dir.as_deref()).await
     }
 
     /// The session, opened again where it has ended and that is still allowed.

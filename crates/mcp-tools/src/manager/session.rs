@@ -10,7 +10,7 @@ use std::time::Duration;
 #[expect(deprecated, reason = "servers of today still send log messages")]
 use rmcp::model::LoggingMessageNotificationParam;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, Implementation,
+    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ErrorData, Implementation,
     ProtocolVersion, Tool,
 };
 use rmcp::service::{ClientInitializeError, NotificationContext, RunningService};
@@ -21,7 +21,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::child::{ChildProcess, Ended, STOP_TIME};
 use super::failure::{StartFailure, Step};
-use super::in_process::InProcessTask;
+use super::in_process::{DROPPED, InProcessTask};
 use super::lines::LineTransport;
 use super::spec::{ServerSpec, Transport};
 use super::tail::Tail;
@@ -131,11 +131,20 @@ impl Session {
 
     /// Calls a tool. Dropping the future tells the server that nobody waits any longer.
     pub(crate) async fn call(&self, params: CallToolRequestParams) -> Result<CallToolResponse, ServiceError> {
-        let answer = self.peer.call_tool_once(params).await;
+        let answer = match self.peer.call_tool_once(params).await {
+            Err(ServiceError::McpError(error)) if self.is_ending(&error) => {
+                Err(ServiceError::TransportClosed)
+            }
+            answer => answer,
+        };
         if matches!(answer, Err(ServiceError::TransportClosed)) {
             self.broken.store(true, Ordering::Release);
         }
         answer
+    }
+
+    fn is_ending(&self, error: &ErrorData) -> bool {
+        matches!(self.backend, Backend::InProcess(_)) && error.code.0 == DROPPED
     }
 
     /// Whether no further call can be made.

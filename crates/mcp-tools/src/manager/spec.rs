@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use rmcp::{ServerHandler, ServiceExt as _};
 use tokio::io::DuplexStream;
 use tokio_util::sync::CancellationToken;
 
@@ -127,8 +126,8 @@ pub(crate) fn without_query(url: &str) -> String {
 
 /// A server that runs inside this process, over an in-memory transport.
 ///
-/// [`in_process`] makes one from any handler of `rmcp`; implement the trait where a server needs
-/// more than a handler.
+/// [`in_process`](crate::in_process) makes one from any handler of `rmcp`; implement the trait where a
+/// server needs more than a handler.
 #[async_trait]
 pub trait InProcessServer: Send + Sync {
     /// The name that the server goes by unless its [`ServerSpec`] says otherwise.
@@ -141,48 +140,6 @@ pub trait InProcessServer: Send + Sync {
     /// What is in force to confine code that the server runs, for the log.
     fn confinement(&self) -> Vec<String> {
         Vec::new()
-    }
-}
-
-/// An [`InProcessServer`] from anything that makes handlers, one for each session.
-pub fn in_process<F, H>(name: impl Into<String>, make_handler: F) -> Arc<dyn InProcessServer>
-where
-    F: Fn() -> H + Send + Sync + 'static,
-    H: ServerHandler,
-{
-    Arc::new(HandlerServer { name: name.into(), make_handler })
-}
-
-/// Serves one session of a handler: the body of [`InProcessServer::serve`] for servers that
-/// implement the trait themselves.
-pub async fn serve_handler<H: ServerHandler>(handler: H, io: DuplexStream, stop: CancellationToken) {
-    match handler.serve_with_ct(io, stop).await {
-        Ok(session) => {
-            if let Err(error) = session.waiting().await {
-                tracing::warn!(%error, "an in-process tool server ended with an error");
-            }
-        }
-        Err(error) => tracing::debug!(%error, "an in-process tool server got no handshake"),
-    }
-}
-
-struct HandlerServer<F> {
-    name: String,
-    make_handler: F,
-}
-
-#[async_trait]
-impl<F, H> InProcessServer for HandlerServer<F>
-where
-    F: Fn() -> H + Send + Sync + 'static,
-    H: ServerHandler,
-{
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    async fn serve(&self, io: DuplexStream, stop: CancellationToken) {
-        serve_handler((self.make_handler)(), io, stop).await;
     }
 }
 

@@ -204,10 +204,22 @@ mod tests {
     #[test]
     fn hostile_text_takes_linear_time() {
         let neutraliser = Neutraliser::new(&["<use_mcp_tool>".to_owned()]);
-        let length = |piece: &str| neutraliser.data(&piece.repeat(4_000_000 / piece.len())).len();
+        let length = |piece: &str| neutraliser.data(&piece.repeat(1_000_000 / piece.len())).len();
         // Each of these would take hours where the time is quadratic.
         for piece in ["\u{1b}]", "\u{1b}[", "\u{1b}[1;", "\u{1b}P0", "<use_mcp_tool", "\u{1b}"] {
-            assert!(length(piece) <= 4_000_000, "{piece:?}");
+            assert!(length(piece) <= 1_000_000, "{piece:?}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn nothing_unwanted_is_left(text in "[a<>\\x1b\\x07\\x00\\n\\]\\[;m0(\\\\\u{9b}\u{9c}\u{9d}ä]{0,40}") {
+            let cleaned = clean(&text);
+            proptest::prop_assert!(!cleaned.contains(is_removed), "{cleaned:?}");
+            proptest::prop_assert_eq!(clean(&cleaned), cleaned.as_ref());
+            let tags = ["<a>".to_owned(), "a".to_owned()];
+            let data = Neutraliser::new(&tags).data(&text);
+            proptest::prop_assert!(!data.contains("<a>"), "{data:?}");
         }
     }
 }

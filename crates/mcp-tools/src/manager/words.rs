@@ -22,7 +22,7 @@ pub(crate) fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) 
 }
 
 /// No server has this name.
-pub(crate) fn unknown_server<'a>(server: &str, known: &mut dyn Iterator<Item = &'a str>) -> ToolOutcome {
+pub(crate) fn unknown_server(server: &str, known: &mut dyn Iterator<Item = &str>) -> ToolOutcome {
     let known: Vec<&str> = known.collect();
     let text = format!("There is no server `{server}`.{}", instead("Servers", server, &known));
     ToolOutcome::failed(ToolFailure::UnknownServer, text)
@@ -34,11 +34,7 @@ pub(crate) fn not_in_use(server: &str, reason: &str, failure: ToolFailure) -> To
 }
 
 /// The server has no such tool.
-pub(crate) fn unknown_tool<'a>(
-    server: &str,
-    tool: &str,
-    known: &mut dyn Iterator<Item = &'a str>,
-) -> ToolOutcome {
+pub(crate) fn unknown_tool(server: &str, tool: &str, known: &mut dyn Iterator<Item = &str>) -> ToolOutcome {
     let known: Vec<&str> = known.collect();
     let what = format!("Tools of the server `{server}`");
     let text = format!("{UNKNOWN_TOOL_PREFIX} {tool}.{}", instead(&what, tool, &known));

@@ -51,13 +51,15 @@ pub(super) fn version() -> i32 {
 
 /// The ruleset for one sandbox. Paths that do not exist are left out.
 pub(super) fn ruleset(scratch: &Path, readable: &[PathBuf]) -> Result<OwnedFd, String> {
-    build(scratch, readable).map_err(|error| error.to_string())?.ok_or_else(|| "the kernel has no landlock".into())
+    build(scratch, readable)
+        .map_err(|error| error.to_string())?
+        .ok_or_else(|| "the kernel has no landlock".into())
 }
 
 fn build(scratch: &Path, readable: &[PathBuf]) -> Result<Option<OwnedFd>, landlock::RulesetError> {
     use landlock::{
-        ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
-        RulesetCreatedAttr, Scope,
+        ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
+        RulesetAttr, RulesetCreatedAttr, Scope,
     };
     // The newest that the library knows; what the kernel does not know yet is left out.
     const NEWEST: ABI = ABI::V9;
@@ -68,7 +70,9 @@ fn build(scratch: &Path, readable: &[PathBuf]) -> Result<Option<OwnedFd>, landlo
     rules.extend(SYSTEM.iter().map(|path| (Path::new(*path), look | AccessFs::Execute)));
     rules.extend(readable.iter().map(|path| (path.as_path(), look | AccessFs::Execute)));
     rules.extend(READ.iter().map(|path| (Path::new(*path), look)));
-    rules.extend(DEVICES.iter().map(|path| (Path::new(*path), look | AccessFs::WriteFile | AccessFs::Truncate)));
+    rules.extend(
+        DEVICES.iter().map(|path| (Path::new(*path), look | AccessFs::WriteFile | AccessFs::Truncate)),
+    );
 
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)

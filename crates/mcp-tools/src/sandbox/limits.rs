@@ -32,6 +32,7 @@ impl SandboxLimits {
     /// As pairs for the kernel. Without a user of its own, the number of processes counts on top of
     /// those that this user runs already.
     #[cfg(target_os = "linux")]
+    #[allow(clippy::unnecessary_cast, reason = "the type of these constants differs between C libraries")]
     pub(super) fn resources(&self, own_user: bool) -> Vec<(u32, u64)> {
         let running = if own_user { 0 } else { threads_of_this_user() };
         vec![

@@ -38,7 +38,7 @@ pub enum SandboxMode {
 /// One thing that confines, or would.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SandboxLayer {
-    /// What it is called: `landlock`, `seccomp`, `limits`, `user`.
+    /// What it is called: `landlock`, `seccomp`, `limits`, `user`, `totals`.
     pub name: &'static str,
     /// What it keeps in or out.
     pub protects: &'static str,
@@ -65,7 +65,11 @@ impl SandboxReport {
             None => format!("{}: in force ({})", layer.name, layer.protects),
             Some(why) => format!("{}: missing ({}): {why}", layer.name, layer.protects),
         };
-        self.layers.iter().map(layer).chain(self.refusal.iter().map(|why| format!("refused: {why}"))).collect()
+        self.layers
+            .iter()
+            .map(layer)
+            .chain(self.refusal.iter().map(|why| format!("refused: {why}")))
+            .collect()
     }
 }
 
@@ -113,7 +117,10 @@ impl Sandbox {
     pub(crate) fn report(&self) -> SandboxReport {
         let off = || (self.mode == SandboxMode::None).then(|| "switched off by `sandbox: none`".to_owned());
         let landlock = match self.landlock {
-            0 => Some("the kernel has no landlock, or it is not among the modules of `lsm=` (Linux 5.13 or later)".into()),
+            0 => Some(
+                "the kernel has no landlock, or it is not among the modules of `lsm=` (Linux 5.13 or later)"
+                    .into(),
+            ),
             version if version < SCOPES_SIGNALS && self.users.is_err() => Some(format!(
                 "version {version} confines files only; signals are kept in by refusing them (all of it from Linux 6.12)"
             )),
@@ -133,12 +140,19 @@ impl Sandbox {
             SandboxLayer {
                 name: "limits",
                 protects: "memory of a process, number of processes, file size, processor time",
-                missing: off().or_else(|| (!cfg!(target_os = "linux")).then(|| "applied on Linux only".into())),
+                missing: off()
+                    .or_else(|| (!cfg!(target_os = "linux")).then(|| "applied on Linux only".into())),
             },
             SandboxLayer {
                 name: "user",
                 protects: "files and processes of this user, by a user of its own for each sandbox",
                 missing: off().or_else(|| self.users.as_ref().err().cloned()),
+            },
+            SandboxLayer {
+                name: "totals",
+                protects: "memory and disk of a whole sandbox",
+                missing: off()
+                    .or(Some("limits hold for each process and each file, not for all together".into())),
             },
         ];
         SandboxReport { layers, refusal: self.refusal(), interpreter: None }

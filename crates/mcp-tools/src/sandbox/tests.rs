@@ -1,1 +1,58 @@
-//! The layers as data; what they keep in and out is tested from outside.
+//! What is decided before a child starts; what the layers keep in and out is tested from outside.
+
+use super::*;
+
+/// A machine as it might be.
+fn machine(landlock: i32, seccomp: Result<(), String>, mode: SandboxMode) -> Sandbox {
+    let users = Err("not root".to_owned());
+    Sandbox { mode, limits: SandboxLimits::default(), landlock, seccomp, users }
+}
+
+#[test]
+fn without_landlock_or_seccomp_nothing_is_started() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    for (landlock, seccomp) in
+        [(0, Ok(())), (7, Err("no filters".to_owned())), (0, Err("no filters".to_owned()))]
+    {
+        let sandbox = machine(landlock, seccomp, SandboxMode::Auto);
+        let error = sandbox.child(scratch.path(), &[], None).expect_err("refused");
+        assert!(matches!(error, SandboxError::Refused(_)), "{error}");
+        let report = sandbox.report();
+        let refusal = report.refusal.clone().expect("a refusal");
+        assert!(refusal.contains("`sandbox: none`") && error.to_string() == refusal, "{refusal}");
+        assert!(report.lines().iter().any(|line| line.starts_with("refused: ")));
+    }
+}
+
+#[test]
+fn mode_none_confines_nothing_and_says_so() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let sandbox = machine(0, Err("no filters".to_owned()), SandboxMode::None);
+    let setup = sandbox.child(scratch.path(), &[], None).expect("a child");
+    assert!(setup.landlock.is_none() && setup.seccomp.is_empty() && setup.rlimits.is_empty());
+    assert!(setup.watchdog.is_some());
+    let report = sandbox.report();
+    assert_eq!(report.refusal, None);
+    assert!(report.layers.iter().all(|layer| layer.missing.is_some()), "{report:?}");
+}
+
+#[test]
+fn an_old_landlock_says_what_it_lacks() {
+    let missing = |version| {
+        let report = machine(version, Ok(()), SandboxMode::Auto).report();
+        report.layers.into_iter().find(|layer| layer.name == "landlock").and_then(|layer| layer.missing)
+    };
+    assert!(missing(4).is_some_and(|words| words.contains("version 4")));
+    assert_eq!(missing(6), None);
+}
+
+#[test]
+fn the_environment_is_made_of_the_scratch_directory() {
+    let variables = environment(Path::new("/s/x"), Path::new("/opt/py/bin/python3"));
+    let value =
+        |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str());
+    assert_eq!(value("PATH"), Some("/opt/py/bin:/usr/local/bin:/usr/bin:/bin"));
+    assert_eq!((value("HOME"), value("TMPDIR")), (Some("/s/x"), Some("/s/x")));
+    let usual = environment(Path::new("/s"), Path::new("/usr/bin/python3"));
+    assert_eq!(usual[0], ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()));
+}

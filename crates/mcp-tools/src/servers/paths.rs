@@ -20,7 +20,11 @@ pub(super) fn confine(path: &Path, roots: &[PathBuf]) -> Result<PathBuf, String>
             return Ok(resolved);
         }
     }
-    let problem = if missing && !path.is_absolute() { "does not exist" } else { "is not among the files that may be used" };
+    let problem = if missing && !path.is_absolute() {
+        "does not exist"
+    } else {
+        "is not among the files that may be used"
+    };
     let names: Vec<String> = roots.iter().take(5).map(|root| format!("`{}`", root.display())).collect();
     Err(format!("`{}` {problem}. Files may be taken from: {}", path.display(), names.join(", ")))
 }

@@ -102,7 +102,9 @@ fn restrict(ruleset: RawFd) -> io::Result<()> {
 }
 
 fn install(program: &[libc::sock_filter]) -> io::Result<()> {
-    let Ok(len) = u16::try_from(program.len()) else { return Err(io::Error::from_raw_os_error(libc::EINVAL)) };
+    let Ok(len) = u16::try_from(program.len()) else {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    };
     let program = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
     const SET_MODE_FILTER: c_long = 1;
     call(libc::SYS_seccomp, [SET_MODE_FILTER, 0, address(&raw const program), 0, 0]).map(drop)

@@ -14,5 +14,7 @@ mod library;
 mod manager;
 #[cfg(feature = "python")]
 mod python;
+#[cfg(all(feature = "python", feature = "reading"))]
+mod reading;
 #[cfg(feature = "python")]
 mod sandbox;

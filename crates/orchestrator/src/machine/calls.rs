@@ -8,6 +8,9 @@ use super::{Machine, results};
 use crate::boundaries::{Verdict, duplicate_query, tool_error};
 use crate::config::ToolCallsPerTurn;
 
+/// How much of unreadable arguments the model is shown.
+const EXCERPT_CHARACTERS: usize = 300;
+
 /// What a call gave.
 #[derive(Debug, Clone)]
 pub struct ToolReport {
@@ -19,6 +22,23 @@ pub struct ToolReport {
     pub curable: bool,
     /// How long it took, in milliseconds.
     pub ms: u64,
+}
+
+impl PlannedCall {
+    /// The report of a call that must not be run because its arguments could not be read; none for others. Native
+    /// calls need a result whatever they are, and this one tells the model what to mend.
+    #[must_use]
+    pub fn refusal(&self) -> Option<ToolReport> {
+        let written: String = self.unreadable.as_ref()?.chars().take(EXCERPT_CHARACTERS).collect();
+        Some(ToolReport {
+            result: ToolResult::error(format!(
+                "The arguments of this call are not one complete JSON object, so it was not run. They began: {written}"
+            )),
+            error_kind: Some("invalid_arguments".to_owned()),
+            curable: true,
+            ms: 0,
+        })
+    }
 }
 
 impl Machine {
@@ -37,7 +57,8 @@ impl Machine {
         if *uses > 1 || call.id.is_empty() {
             call.id = format!("{}_{}", if call.id.is_empty() { "call" } else { &call.id }, uses);
         }
-        PlannedCall { model_id: call.id.clone(), call, query, repairs }
+        let unreadable = llm_providers::unreadable_arguments(&call).map(str::to_owned);
+        PlannedCall { model_id: call.id.clone(), call, query, repairs, unreadable }
     }
 
     /// Duplicates are checked for all calls of a reply before any is run, so that no result is lost.

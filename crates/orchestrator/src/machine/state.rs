@@ -150,6 +150,8 @@ pub struct PlannedCall {
     pub query: Option<String>,
     /// What was mended, in words.
     pub repairs: Vec<String>,
+    /// The arguments of a native call as they came, where they could not be read: the call is not run.
+    pub unreadable: Option<String>,
 }
 
 impl RunState {

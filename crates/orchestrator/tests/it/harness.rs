@@ -414,15 +414,14 @@ impl Runner {
 
     fn note_request(&mut self, call: &ModelCall) {
         let request_event = self.events.iter().rev().find_map(|event| match &event.body {
-            EventBody::LlmRequest { call: id, purpose, view, omitted, transient, tools, .. } if *id == call.call => {
-                Some((event.pass, event.turn, *purpose, view.clone(), omitted.clone(), transient.clone(), *tools))
+            EventBody::LlmRequest { call: id, purpose, view, omitted, transient, .. } if *id == call.call => {
+                Some((event.pass, event.turn, *purpose, view.clone(), omitted.clone(), transient.clone()))
             }
             _ => None,
         });
-        let (pass, turn, purpose, view, omitted, transient, tools) =
+        let (pass, turn, purpose, view, omitted, transient) =
             request_event.expect("every request has an event");
         assert_eq!(purpose, call.purpose);
-        assert_eq!(tools, call.tools.len());
         let unlogged = call.messages.len().saturating_sub(view.len());
         let may_be_unlogged = usize::from(transient.is_some());
         assert!(unlogged <= may_be_unlogged, "the log names every message that is sent");
@@ -443,7 +442,7 @@ impl Runner {
             pause_ms: call.pause.as_millis(),
             messages: call.messages.clone(),
             continue_final_message: call.continue_final_message,
-            tools,
+            tools: call.tools.len(),
             transient,
         });
     }
@@ -557,7 +556,7 @@ fn calls_shortened(text: &str) -> String {
 
 fn shortened(text: &str) -> String {
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match flat.char_indices().nth(70) {
+    match flat.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", &flat[..end]),
         None => flat,
     }

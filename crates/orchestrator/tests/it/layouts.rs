@@ -62,7 +62,7 @@ fn all_results_in_text() {
     assistant: First. [web/google_search(q: a)]
     user: {"organic":[{"title":"About a"}]}
     assistant: [web/google_search(q: b)] [web/google_search(q: c)]
-    user: {"organic":[{"title":"About b"}]} {"organic":[{"title":"About c"}]} HINT f…
+    user: {"organic":[{"title":"About b"}]} {"organic":[{"title":"About c"}]} HINT format_error
     "#);
     insta::assert_snapshot!(layout(&record, LlmPurpose::FailureSummary), @r#"
     user: QUESTION
@@ -177,6 +177,11 @@ fn the_newest_turn_with_native_calls() {
     tool x2: {"organic":[{"title":"About b"}]}
     tool x3: {"organic":[{"title":"About c"}]}
     "#);
+}
+
+#[test]
+fn the_prompt_of_the_answer_is_one_of_the_newest_with_native_calls() {
+    let record = run(true, 1, false);
     insta::assert_snapshot!(layout(&record, LlmPurpose::FinalAnswer), @r#"
     user: QUESTION BEFORE: [1: It went wrong.]
     assistant: [x5 web/google_search(q: a)]

@@ -9,6 +9,7 @@ mod example_runs;
 mod failures;
 mod final_answer;
 mod harness;
+mod ids;
 mod interruptions;
 mod layouts;
 mod no_call;

@@ -51,7 +51,7 @@ fn any_call() -> impl Strategy<Value = Call> {
         ("tool-python", "python", "code"),
         ("", "", ""),
     ]);
-    let id = prop::option::weighted(0.3, prop::sample::select(vec!["", "call_0", "call_1", "call_0_2", "same"]));
+    let id = prop::option::weighted(0.3, prop::sample::select(vec!["", "call_0", "same"]));
     (word, place, id).prop_map(|(word, (server, tool, argument), id)| Call {
         id: id.map(str::to_owned),
         ..one(server, tool, json!({ argument: word }))

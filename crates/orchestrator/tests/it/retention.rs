@@ -4,7 +4,7 @@ use core_protocol::event::LlmPurpose;
 use core_protocol::{Message, Role};
 use llm_providers::ToolProtocol;
 
-use crate::harness::{Case, OMITTED, Request};
+use crate::harness::{Case, OMITTED, Record, Request};
 use crate::script::{Reply, boxed, broken, calls, google, search, text};
 
 /// Turns whose results a request shows in full and in which they are omitted, by number from 1. Every result must be
@@ -43,7 +43,7 @@ fn turn_replies(turn: usize) -> Vec<Reply> {
 }
 
 #[track_caller]
-fn check_run(protocol: ToolProtocol, keep: i64, turns: usize) {
+fn check_turns(protocol: ToolProtocol, keep: i64, turns: usize) -> Record {
     let replies = (1..=turns).flat_map(turn_replies).chain([boxed("42")]);
     let record = Case::new(replies).protocol(protocol).keep(keep).max_turns(turns as u32).run();
     let context = format!("{protocol:?}, keep {keep}");
@@ -56,6 +56,18 @@ fn check_run(protocol: ToolProtocol, keep: i64, turns: usize) {
         assert_eq!(omitted, (1..first_shown).collect::<Vec<_>>(), "{context}, turn {}", request.turn);
         check_assistants(&request.messages, before);
     }
+    let stored: Vec<String> = record.state.pass.history.iter().map(|entry| entry.message.joined_text()).collect();
+    assert!(stored.iter().all(|text| text != OMITTED), "the stored history is left as it was");
+    assert!(stored.iter().any(|text| text.contains("About query 1\"")));
+    record
+}
+
+/// The prompt counts as one of the newest `keep`, and is shown whatever `keep` is.
+#[track_caller]
+fn check_final(protocol: ToolProtocol, keep: i64, turns: usize) {
+    let record = check_turns(protocol, keep, turns);
+    let context = format!("{protocol:?}, keep {keep}");
+    let kept = usize::try_from(keep).unwrap_or(usize::MAX);
     let request = record.requests_for(LlmPurpose::FinalAnswer)[0];
     // With calls in text the prompt takes the place of the last results.
     let before = if protocol == ToolProtocol::Text { turns - 1 } else { turns };
@@ -64,9 +76,6 @@ fn check_run(protocol: ToolProtocol, keep: i64, turns: usize) {
     assert_eq!(shown, (first_shown..=before).collect::<Vec<_>>(), "{context}, the final answer");
     assert_eq!(omitted, (1..first_shown).collect::<Vec<_>>(), "{context}, the final answer");
     assert_eq!(request.last_text(), "FINAL PROMPT: QUESTION");
-    let stored: Vec<String> = record.state.pass.history.iter().map(|entry| entry.message.joined_text()).collect();
-    assert!(stored.iter().all(|text| text != OMITTED), "the stored history is left as it was");
-    assert!(stored.iter().any(|text| text.contains("About query 1\"")));
 }
 
 fn check_assistants(messages: &[std::sync::Arc<Message>], turns: usize) {
@@ -74,19 +83,35 @@ fn check_assistants(messages: &[std::sync::Arc<Message>], turns: usize) {
     assert_eq!(messages[0].joined_text(), "QUESTION");
 }
 
+const SETTINGS: [i64; 7] = [-1, 0, 1, 2, 3, 5, 100];
+
 #[test]
-fn each_setting_in_each_protocol() {
+fn turns_show_the_newest_results() {
     for protocol in [ToolProtocol::Text, ToolProtocol::Native] {
-        for keep in [-1, 0, 1, 2, 3, 5, 100] {
-            check_run(protocol, keep, 12);
+        for keep in SETTINGS {
+            check_turns(protocol, keep, 12);
         }
     }
 }
 
 #[test]
+fn the_final_prompt_counts_with_calls_in_text() {
+    for keep in SETTINGS {
+        check_final(ToolProtocol::Text, keep, 12);
+    }
+}
+
+#[test]
+fn the_final_prompt_counts_with_native_calls() {
+    for keep in SETTINGS {
+        check_final(ToolProtocol::Native, keep, 12);
+    }
+}
+
+#[test]
 fn two_hundred_turns_with_the_newest_five() {
-    check_run(ToolProtocol::Text, 5, 200);
-    check_run(ToolProtocol::Native, 5, 200);
+    check_final(ToolProtocol::Text, 5, 200);
+    check_turns(ToolProtocol::Native, 5, 200);
 }
 
 #[test]
@@ -110,17 +135,4 @@ fn a_reply_without_results_counts_as_none() {
     let record = Case::new([search("a"), search("b"), text("Done."), boxed("42")]).keep(2).run();
     let (shown, omitted) = shown_and_omitted(record.requests_for(LlmPurpose::FinalAnswer)[0]);
     assert_eq!((shown, omitted), (vec![2], vec![1]), "the prompt is one of the two");
-}
-
-#[test]
-fn a_result_that_reads_like_the_notice_is_a_result() {
-    let record = Case::new([search("a"), text("Done."), boxed("42")])
-        .keep(5)
-        .tool(|_| crate::script::success(OMITTED))
-        .run();
-    let omitted = record.events.iter().filter_map(|event| match &event.body {
-        core_protocol::event::EventBody::LlmRequest { omitted, .. } => Some(omitted.len()),
-        _ => None,
-    });
-    assert_eq!(omitted.sum::<usize>(), 0);
 }

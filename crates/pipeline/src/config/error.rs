@@ -140,8 +140,17 @@ impl ConfigError {
     }
 }
 
-impl fmt::Display for ConfigError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl ConfigError {
+    /// Place and problem, without the remedy.
+    #[must_use]
+    pub fn located(&self) -> String {
+        let mut text = String::new();
+        // Writing into a string cannot fail.
+        let _ = self.write_located(&mut text);
+        text
+    }
+
+    fn write_located(&self, formatter: &mut dyn fmt::Write) -> fmt::Result {
         if let Some(key) = &self.key {
             write!(formatter, "`{key}`")?;
         }
@@ -152,9 +161,13 @@ impl fmt::Display for ConfigError {
             (None, None) => {}
         }
         formatter.write_str(&self.message)?;
-        if !self.message.ends_with(['.', '?', '!']) {
-            formatter.write_str(".")?;
-        }
+        if self.message.ends_with(['.', '?', '!']) { Ok(()) } else { formatter.write_str(".") }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_located(formatter)?;
         match &self.hint {
             Some(hint) => write!(formatter, " {hint}"),
             None => Ok(()),

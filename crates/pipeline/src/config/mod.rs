@@ -80,6 +80,7 @@ pub use embedded::{ConfEntry, ConfFile, ConfTree, embedded, find_conf_dir};
 pub use environment::{OTHER_VARIABLES, PREFIX};
 pub use error::{ConfigError, ConfigErrorKind, ConfigErrors};
 pub use layer::Origin;
+pub use redact::is_secret_name;
 pub use resolve::{ConfigSources, Provenance, Resolved, resolve};
 pub use tools::{
     BUILT_IN_SERVERS, LONGEST_CALL_LIMIT, LibraryConfig, PythonConfig, PythonLimits, ReadingConfig, Sandbox,

@@ -30,7 +30,8 @@ const PARTS: [&str; 11] = [
 ];
 
 /// Whether a key or variable of this name holds a secret.
-pub(crate) fn is_secret_name(name: &str) -> bool {
+#[must_use]
+pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_lowercase().replace('-', "_");
     PARTS.iter().any(|part| name.contains(part))
         || name == "token"

@@ -85,7 +85,17 @@ impl<'a> Context<'a> {
                 && tokens.get(at - 1).is_some_and(|before| before.is_mark(","))
                 && matches!(
                     token.folded.as_str(),
-                    "and" | "but" | "while" | "who" | "which" | "where" | "although" | "though" | "whereas" | "so" | "yet"
+                    "and"
+                        | "but"
+                        | "while"
+                        | "who"
+                        | "which"
+                        | "where"
+                        | "although"
+                        | "though"
+                        | "whereas"
+                        | "so"
+                        | "yet"
                 );
             let inner = matches!(token.folded.as_str(), "but" | "while" | "whereas" | "although" | "because");
             if hard || after_comma || inner {
@@ -121,7 +131,9 @@ impl<'a> Context<'a> {
         }
         let mut met = 0;
         for term in 0..pairs {
-            let places = |wanted: usize| self.anchors.iter().filter(move |anchor| anchor.term == wanted).map(|anchor| anchor.at);
+            let places = |wanted: usize| {
+                self.anchors.iter().filter(move |anchor| anchor.term == wanted).map(|anchor| anchor.at)
+            };
             if places(term).any(|at| places(term + 1).any(|other| at.abs_diff(other) <= 4)) {
                 met += 1;
             }
@@ -156,7 +168,9 @@ impl<'a> Context<'a> {
     pub(super) fn overlap(&self, first: usize, end: usize) -> (bool, bool) {
         let (mut all, mut some, mut seen) = (true, false, false);
         for token in self.tokens.get(first..end).unwrap_or_default() {
-            if token.kind == TokenKind::Mark || super::super::lexicon::Lexicon::shared().is_stopword(&token.folded) {
+            if token.kind == TokenKind::Mark
+                || super::super::lexicon::Lexicon::shared().is_stopword(&token.folded)
+            {
                 continue;
             }
             // The class noun may be part of the answer: "Black Sea" for "which sea".

@@ -24,7 +24,8 @@ pub(super) fn definition(question: &Question, context: &Context<'_>) -> Option<(
     while let Some(token) = context.tokens.get(end) {
         let word = token.folded.as_str();
         let stop = token.kind == TokenKind::Mark && !matches!(token.text, "-" | "'" | "’" | "/")
-            || end > first + 1 && matches!(word, "that" | "which" | "who" | "whose" | "where" | "when" | "and" | "used");
+            || end > first + 1
+                && matches!(word, "that" | "which" | "who" | "whose" | "where" | "when" | "and" | "used");
         if stop && end > first {
             // "an English mathematician, physicist and …" goes on only where the clause is still short.
             let goes_on = token.is_mark(",") && end < first + 2;
@@ -71,9 +72,8 @@ const CAUSES: &[&[&str]] = &[
 /// The clause after a word that leads a cause.
 pub(super) fn reason(context: &Context<'_>) -> Option<(String, f32)> {
     for (rank, lead) in CAUSES.iter().enumerate() {
-        let found = (0..context.tokens.len()).find(|at| {
-            lead.iter().enumerate().all(|(offset, word)| context.word(at + offset) == *word)
-        });
+        let found = (0..context.tokens.len())
+            .find(|at| lead.iter().enumerate().all(|(offset, word)| context.word(at + offset) == *word));
         let Some(at) = found else { continue };
         let first = at + lead.len();
         let end = (first..context.tokens.len())

@@ -166,3 +166,11 @@ fn depth_is_bounded() {
     let text = format!("{{mcpServers: {}", "[".repeat(200_000));
     assert!(read(&text).unwrap_err().to_string().contains("nested deeper than 100 levels"));
 }
+
+proptest::proptest! {
+    #[test]
+    fn anything_is_read_or_refused(text in r#"(\{|\}|\[|\]|:|,|'|"|/\*|\*/|//|\\|\n|mcpServers|a|command|env|\$\{A\}|1|true|\u{2028}|ä| ){0,40}"#) {
+        let _ = read(&text);
+        let _ = read(&format!("{{mcpServers: {{a: {{command: 'x', {text}}}}}}}"));
+    }
+}

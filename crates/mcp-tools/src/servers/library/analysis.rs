@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use tantivy::tokenizer::{
-    AsciiFoldingFilter, Language, LowerCaser, RawTokenizer, RemoveLongFilter, Stemmer, TextAnalyzer, Token, TokenStream,
+    AsciiFoldingFilter, Language, LowerCaser, RemoveLongFilter, Stemmer, TextAnalyzer, Token, TokenStream,
     Tokenizer, TokenizerManager,
 };
 
@@ -22,11 +22,11 @@ pub(super) const SYMBOLS: &str = "symbols";
 /// Bytes from which a word is taken for noise (base64, rows of dashes) and not indexed.
 const WORD_LIMIT: usize = 80;
 
-/// All analysers under their names.
+/// Both analysers under their names.
 pub(super) fn tokenizers() -> TokenizerManager {
-    let manager = TokenizerManager::new();
-    // Of the fields that are matched as a whole: the engine's name for it, in the schema.
-    manager.register("raw", TextAnalyzer::from(RawTokenizer::default()));
+    // The engine's own are needed too: `raw` for ids, and `default`, which it asks for even where a
+    // field has no text.
+    let manager = TokenizerManager::default();
     manager.register(TEXT, text_analyzer());
     manager.register(SYMBOLS, symbol_analyzer());
     manager

@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn headings_are_carried_along() {
-        let paragraph = "Words of a paragraph that says little. ".repeat(15);
+        let paragraph = "Words of a paragraph that says little. ".repeat(16);
         let text = format!(
             "# Book\n\n{paragraph}\n\n## One\n\n{paragraph}\n\n{paragraph}\n\n{paragraph}\n\n# Other\n\n{paragraph}\n"
         );
@@ -185,7 +185,7 @@ mod tests {
             ("abc", 10, 3),
             ("漢字", 1, 3),
             ("one two three", 9, 8),
-            ("One. Two three", 9, 4),
+            ("One two. Three four", 12, 8),
             ("abcdef", 3, 3),
         ] {
             assert_eq!(break_point(text, limit), expected, "{text} {limit}");

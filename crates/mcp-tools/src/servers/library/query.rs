@@ -11,6 +11,9 @@ use tantivy::tokenizer::TextAnalyzer;
 use super::analysis::{is_stop_word, is_unspaced, symbol_analyzer, text_analyzer};
 use super::schema::Fields;
 
+/// What a word with symbols weighs as it stands: it is rare, and meant.
+const SYMBOL_WEIGHT: f32 = 2.0;
+
 /// Characters of a query that are read.
 const QUERY_LIMIT: usize = 4000;
 /// Different words that are searched for.
@@ -170,7 +173,7 @@ fn word_query(fields: Fields, word: &Word) -> Box<dyn Query> {
     match word {
         Word::Text(term) => either.extend(prose(term, 1.0)),
         Word::Symbols(symbol, plain) => {
-            either.push(boosted(term_query(fields.symbols, symbol), title_weight()));
+            either.push(boosted(term_query(fields.symbols, symbol), SYMBOL_WEIGHT));
             // Without its symbols a word of one letter is another word; longer ones nearly the same.
             match plain.as_slice() {
                 [letter] if letter.chars().nth(1).is_none() => either.extend(prose(letter, 0.1)),

@@ -50,7 +50,7 @@ impl Page {
         let end = offset + text.chars().count() as u64;
         let license = license.as_ref().map(|license| format!(" ({license})")).unwrap_or_default();
         let position = match (next, *offset) {
-            (None, 0) => format!("{total} characters, complete"),
+            (None, 0) => format!("{total}, complete"),
             (None, offset) => format!("{offset} to {end} of {total}, the end"),
             (Some(next), offset) => {
                 format!("{offset} to {end} of {total}; for the next page read `{id}` with offset {next}")

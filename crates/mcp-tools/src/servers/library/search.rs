@@ -26,6 +26,7 @@ const MIN_PASSAGES: usize = 48;
 /// What the second passage of a document adds to the score of its best.
 fn second_passage() -> f32 { std::env::var("SECOND_PASSAGE").ok().and_then(|v| v.parse().ok()).unwrap_or(0.1) }
 /// What is left of a document's score for each result of its group that is shown before it.
+fn coverage_w() -> f32 { std::env::var("COVERAGE").ok().and_then(|v| v.parse().ok()).unwrap_or(0.5) }
 fn spread_w() -> f32 { std::env::var("SPREAD").ok().and_then(|v| v.parse().ok()).unwrap_or(0.95) }
 
 /// What a search found.
@@ -91,8 +92,13 @@ pub(super) fn search(
     if hits.is_empty() {
         note = Some(nothing_found(indexes, &parsed));
     }
-    let chosen = spread(candidates(indexes, hits), num);
     let mut snippets = Snippets::new(&weighted_terms(indexes, &parsed));
+    for hit in &mut hits {
+        let held = snippets.coverage(&[&hit.passage.title, &hit.passage.body]);
+        hit.score *= 1.0 - coverage_w() * (1.0 - held);
+    }
+    hits.sort_by(|a, b| b.score.total_cmp(&a.score));
+    let chosen = spread(candidates(indexes, hits), num);
     let results = chosen
         .into_iter()
         .map(|Candidate { hit, score, .. }| SearchResult {

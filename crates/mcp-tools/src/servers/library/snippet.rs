@@ -68,6 +68,19 @@ impl Snippets {
         snippet
     }
 
+    /// How much of the query some texts hold together, by weight: 0 to 1.
+    pub(super) fn coverage(&mut self, texts: &[&str]) -> f32 {
+        let mut seen = vec![false; self.weights.len()];
+        for text in texts {
+            for word in self.found(text) {
+                seen[word.term] = true;
+            }
+        }
+        let total: f32 = self.weights.iter().sum();
+        let held: f32 = self.weights.iter().zip(seen).filter(|(_, seen)| *seen).map(|(weight, _)| weight).sum();
+        if total > 0.0 { held / total } else { 1.0 }
+    }
+
     fn found(&mut self, plain: &str) -> Vec<Found> {
         let mut found = Vec::new();
         for analyzer in [&mut self.text, &mut self.symbols] {

@@ -51,7 +51,8 @@ pub(super) fn candidates(configured: Option<&Path>, search_path: Option<&std::ff
     if let Some(configured) = configured {
         return vec![configured.to_owned()];
     }
-    let searched: Vec<PathBuf> = search_path.map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
+    let searched: Vec<PathBuf> =
+        search_path.map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
     let usual = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from);
     let mut found: Vec<PathBuf> = Vec::new();
     for name in ["python3", "python"] {
@@ -59,7 +60,8 @@ pub(super) fn candidates(configured: Option<&Path>, search_path: Option<&std::ff
             let program = directory.join(name);
             // The same file by another name is tried once.
             let Ok(real) = program.canonicalize() else { continue };
-            if real.is_file() && !found.iter().any(|seen| seen.canonicalize().is_ok_and(|seen| seen == real)) {
+            if real.is_file() && !found.iter().any(|seen| seen.canonicalize().is_ok_and(|seen| seen == real))
+            {
                 found.push(program);
             }
         }
@@ -78,8 +80,8 @@ pub(super) async fn ask(program: &Path) -> Result<Interpreter, String> {
     if !output.status.success() {
         return Err(format!("it ended with {}", output.status));
     }
-    let answer: Answer =
-        serde_json::from_slice(&output.stdout).map_err(|_| "it did not say where its files are".to_owned())?;
+    let answer: Answer = serde_json::from_slice(&output.stdout)
+        .map_err(|_| "it did not say where its files are".to_owned())?;
     let [major, minor, patch] = answer.version;
     let version = format!("{major}.{minor}.{patch}");
     if answer.version < OLDEST {

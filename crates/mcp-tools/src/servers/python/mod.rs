@@ -157,7 +157,10 @@ pub async fn probe() -> SandboxReport {
     let mut report = Sandbox::examine(options.sandbox, options.limits.clone()).report();
     let sandboxes = Arc::new(Sandboxes::new(options));
     match sandboxes.interpreter().await {
-        Ok(interpreter) => report.interpreter = Some(format!("Python {} at {}", interpreter.version, interpreter.program.display())),
+        Ok(interpreter) => {
+            report.interpreter =
+                Some(format!("Python {} at {}", interpreter.version, interpreter.program.display()))
+        }
         Err(error) => report.refusal = report.refusal.or(Some(error.to_string())),
     }
     report

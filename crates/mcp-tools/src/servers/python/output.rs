@@ -100,7 +100,10 @@ mod tests {
     fn head_and_tail_are_kept_after_a_note() {
         for pieces in [vec!["abcdefghij"; 1], vec!["ab", "cdefg", "hij"]] {
             let text = shown(4, &pieces);
-            assert_eq!(text, "[The output was 10 characters long; the first 2 and the last 2 characters are shown.]\nab\n[…]\nij");
+            assert_eq!(
+                text,
+                "[The output was 10 characters long; the first 2 and the last 2 characters are shown.]\nab\n[…]\nij"
+            );
         }
     }
 
@@ -114,7 +117,10 @@ mod tests {
         output.push("the ünd".as_bytes());
         assert!(output.head.len() + output.tail.len() <= 800);
         let text = output.into_text();
-        assert!(text.starts_with("[The output was 7000008 bytes long; the first 50 and the last 50 characters"), "{text}");
+        assert!(
+            text.starts_with("[The output was 7000008 bytes long; the first 50 and the last 50 characters"),
+            "{text}"
+        );
         assert!(text.ends_with("xthe ünd"), "{text}");
     }
 

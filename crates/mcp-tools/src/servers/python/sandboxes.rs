@@ -88,9 +88,10 @@ impl Sandboxes {
         if let Some(refusal) = self.sandbox.report().refusal {
             return Err(PythonError::Refused(refusal));
         }
-        let root = ScratchRoot::make(&self.options.scratch_root, self.sandbox.changes_user()).map_err(|error| {
-            PythonError::Scratch { path: self.options.scratch_root.clone(), problem: error.to_string() }
-        })?;
+        let root =
+            ScratchRoot::make(&self.options.scratch_root, self.sandbox.changes_user()).map_err(|error| {
+                PythonError::Scratch { path: self.options.scratch_root.clone(), problem: error.to_string() }
+            })?;
         let search_path = std::env::var_os("PATH");
         let mut problems = Vec::new();
         for candidate in interpreter::candidates(self.options.python.as_deref(), search_path.as_deref()) {
@@ -141,7 +142,9 @@ impl Sandboxes {
     async fn start(&self, interpreter: &Interpreter, place: &Place) -> Result<Session, PythonError> {
         let setup = self.sandbox.child(&place.scratch, &interpreter.readable, place.user)?;
         let limits = (self.options.output_limit, self.options.start_limit);
-        Session::start(interpreter, &place.scratch, setup, limits.0, limits.1).await.map_err(PythonError::Start)
+        Session::start(interpreter, &place.scratch, setup, limits.0, limits.1)
+            .await
+            .map_err(PythonError::Start)
     }
 
     /// Makes a sandbox with a new id, its interpreter started. It ends when it was not used for
@@ -159,7 +162,8 @@ impl Sandboxes {
             return Err(PythonError::TooMany { ids: in_use });
         }
         let mut place = self.place(&ready.root)?;
-        place.lifetime = lifetime.map_or(self.options.lifetime, |asked| asked.min(self.options.longest_lifetime));
+        place.lifetime =
+            lifetime.map_or(self.options.lifetime, |asked| asked.min(self.options.longest_lifetime));
         let session = match self.start(&ready.interpreter, &place).await {
             Ok(session) => session,
             Err(error) => {
@@ -293,12 +297,16 @@ async fn expire(sandboxes: Weak<Sandboxes>, id: String, place: Weak<Place>) {
     while let Some(at) = place.upgrade().map(|place| place.expires()) {
         tokio::time::sleep_until(at).await;
         let (Some(sandboxes), Some(place)) = (sandboxes.upgrade(), place.upgrade()) else { return };
-        // One in the middle of a call is in use, however long that takes.
-        if place.expires() <= Instant::now() && place.live.try_lock().is_ok() {
-            sandboxes.places().remove(&id);
-            place.end().await;
-            return;
+        if place.expires() > Instant::now() {
+            continue;
         }
-        place.touch();
+        // One in the middle of a call is in use, however long that takes.
+        if place.live.try_lock().is_err() {
+            place.touch();
+            continue;
+        }
+        sandboxes.places().remove(&id);
+        place.end().await;
+        return;
     }
 }

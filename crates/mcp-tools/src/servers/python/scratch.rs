@@ -32,7 +32,10 @@ impl ScratchRoot {
             std::fs::create_dir_all(root)?;
             let root = root.canonicalize()?;
             if for_other_users && !is_passable(&root.join(LOCK)) {
-                return Err(io::Error::new(io::ErrorKind::PermissionDenied, "other users cannot pass through"));
+                return Err(io::Error::new(
+                    io::ErrorKind::PermissionDenied,
+                    "other users cannot pass through",
+                ));
             }
             Ok(root)
         };
@@ -110,7 +113,9 @@ pub(super) fn random() -> u32 {
     let mut bytes = [0u8; 4];
     match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
         Ok(4) => u32::from_ne_bytes(bytes),
-        _ => std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.subsec_nanos()),
+        _ => std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |now| now.subsec_nanos()),
     }
 }
 
@@ -124,14 +129,18 @@ pub(super) fn relative(path: &str, scratch: &Path) -> Result<PathBuf, String> {
         .find_map(|prefix| given.strip_prefix(prefix).ok())
         .unwrap_or(given);
     let inside: PathBuf = given.components().filter(|part| *part != Component::CurDir).collect();
-    if inside.as_os_str().is_empty() || inside.components().any(|part| !matches!(part, Component::Normal(_))) {
-        return Err(format!("`{path}` is not the path of a file in the sandbox; give one like `data/table.csv`"));
+    if inside.as_os_str().is_empty() || inside.components().any(|part| !matches!(part, Component::Normal(_)))
+    {
+        return Err(format!(
+            "`{path}` is not the path of a file in the sandbox; give one like `data/table.csv`"
+        ));
     }
     Ok(inside)
 }
 
 fn open(scratch: &Path, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let directory = rustix::fs::open(scratch, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let directory =
+        rustix::fs::open(scratch, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     // Not even a pipe that someone left there can make this wait.
     let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let mode = if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o644) } else { Mode::empty() };

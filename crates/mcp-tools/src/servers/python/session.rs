@@ -135,7 +135,8 @@ impl Session {
             spawn::stop(&child);
             format!("the interpreter's output cannot be read: {error}")
         })?;
-        let mut session = Self { child, requests, answers: BufReader::new(answers), printed, output_limit, count: 0 };
+        let mut session =
+            Self { child, requests, answers: BufReader::new(answers), printed, output_limit, count: 0 };
         match session.follow(limit, &CancellationToken::new()).await {
             (_, Ok(Answered::Ready)) => Ok(session),
             (output, Ok(_)) => Err(format!("the interpreter did not start as it should: {output}")),
@@ -144,7 +145,12 @@ impl Session {
     }
 
     /// Runs one cell. Where [`End::leaves_it_alive`] does not hold, all processes have been killed.
-    pub(super) async fn run(&mut self, request: Request<'_>, limit: Duration, cancel: &CancellationToken) -> Outcome {
+    pub(super) async fn run(
+        &mut self,
+        request: Request<'_>,
+        limit: Duration,
+        cancel: &CancellationToken,
+    ) -> Outcome {
         self.count += 1;
         let line = match request {
             Request::Code(code) => serde_json::json!({ "id": self.count, "code": code }),
@@ -168,7 +174,11 @@ impl Session {
     }
 
     /// Collects output until there is an answer, or a reason to kill.
-    async fn follow(&mut self, limit: Duration, cancel: &CancellationToken) -> (String, Result<Answered, End>) {
+    async fn follow(
+        &mut self,
+        limit: Duration,
+        cancel: &CancellationToken,
+    ) -> (String, Result<Answered, End>) {
         let mut output = Output::new(self.output_limit);
         let mut buffer = vec![0; 64 << 10];
         let mut line = Vec::new();
@@ -236,7 +246,8 @@ impl Session {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let mut descriptor = [PollFd::new(self.answers.get_ref(), PollFlags::IN)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        matches!(poll(&mut descriptor, Some(&now)), Ok(1..)) && descriptor[0].revents().contains(PollFlags::HUP)
+        matches!(poll(&mut descriptor, Some(&now)), Ok(1..))
+            && descriptor[0].revents().contains(PollFlags::HUP)
     }
 }
 

@@ -91,7 +91,10 @@ impl PythonTools {
                        it are kept between calls that use this id. There is no network inside.",
         input_schema = schema::arguments::<CreateSandbox>()
     )]
-    async fn create_sandbox(&self, Parameters(CreateSandbox { timeout }): Parameters<CreateSandbox>) -> CallToolResult {
+    async fn create_sandbox(
+        &self,
+        Parameters(CreateSandbox { timeout }): Parameters<CreateSandbox>,
+    ) -> CallToolResult {
         let lifetime = timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(1.0)).ok());
         match self.sandboxes.create(lifetime).await {
             Ok(id) => text(format!("Sandbox created with sandbox_id: {id}")),
@@ -150,7 +153,11 @@ impl PythonTools {
             within(file.metadata().map_err(shown)?.len(), most)?;
             // A file that grows meanwhile stays within the limit too.
             let size = scratch::write(&place.scratch, &target, file.take(most), place.user).map_err(shown)?;
-            Ok(format!("Copied to {} ({size} bytes), which is `{}` for code.", place.scratch.join(&target).display(), target.display()))
+            Ok(format!(
+                "Copied to {} ({size} bytes), which is `{}` for code.",
+                place.scratch.join(&target).display(),
+                target.display()
+            ))
         });
         copied.await.map_or_else(error, text)
     }
@@ -161,7 +168,9 @@ impl PythonTools {
     )]
     async fn download_file_from_internet_to_sandbox(
         &self,
-        Parameters(DownloadFromInternet { sandbox_id, url, sandbox_file_path }): Parameters<DownloadFromInternet>,
+        Parameters(DownloadFromInternet { sandbox_id, url, sandbox_file_path }): Parameters<
+            DownloadFromInternet,
+        >,
     ) -> CallToolResult {
         let id = meant(sandbox_id.as_deref());
         let target = sandbox_file_path.map(|path| format!(" as `{path}`")).unwrap_or_default();
@@ -185,12 +194,15 @@ impl PythonTools {
         };
         let options = self.sandboxes.options();
         let Some(downloads) = options.downloads.clone() else {
-            return error("Files cannot be taken out of sandboxes in this run. Print what you need instead.".into());
+            return error(
+                "Files cannot be taken out of sandboxes in this run. Print what you need instead.".into(),
+            );
         };
         let most = options.file_limit;
         let copied = blocking(move || {
             let source = scratch::relative(&sandbox_file_path, &place.scratch)?;
-            let shown = |problem: std::io::Error| format!("`{sandbox_file_path}` could not be copied: {problem}");
+            let shown =
+                |problem: std::io::Error| format!("`{sandbox_file_path}` could not be copied: {problem}");
             let (file, size) = scratch::read(&place.scratch, &source).map_err(shown)?;
             within(size, most)?;
             let name = local_filename.as_deref().map_or(source.as_path(), Path::new).file_name();
@@ -201,7 +213,10 @@ impl PythonTools {
             let target = downloads.join(name);
             let mut copy = std::fs::File::create_new(&target).map_err(|problem| match problem.kind() {
                 std::io::ErrorKind::AlreadyExists => {
-                    format!("`{}` exists already and is not overwritten; choose another local_filename", target.display())
+                    format!(
+                        "`{}` exists already and is not overwritten; choose another local_filename",
+                        target.display()
+                    )
                 }
                 _ => shown(problem),
             })?;
@@ -212,7 +227,12 @@ impl PythonTools {
     }
 
     /// Runs one cell where the call says, or by itself where the id is unknown.
-    async fn run(&self, id: Option<&str>, request: Request<'_>, cancel: &CancellationToken) -> CallToolResult {
+    async fn run(
+        &self,
+        id: Option<&str>,
+        request: Request<'_>,
+        cancel: &CancellationToken,
+    ) -> CallToolResult {
         let id = meant(id);
         let ran = match self.sandboxes.get(id).await {
             Ok(Some(place)) => self.sandboxes.run(&place, request, cancel).await,
@@ -226,7 +246,11 @@ impl PythonTools {
                 render(ran.outcome, true, notes)
             }
             Ok(None) => match self.sandboxes.run_once(request, cancel).await {
-                Ok(outcome) => render(outcome, false, &[&self.unknown(id, "ran in a fresh interpreter and nothing of it is kept")]),
+                Ok(outcome) => render(
+                    outcome,
+                    false,
+                    &[&self.unknown(id, "ran in a fresh interpreter and nothing of it is kept")],
+                ),
                 Err(error) => failure(error),
             },
             Err(error) => failure(error),
@@ -277,7 +301,15 @@ pub(super) fn render(outcome: Outcome, kept: bool, notes: &[&str]) -> CallToolRe
         End::Exit(code) => (Some(format!("[exit code {code}]").into()), false),
         End::Overrun(limit) => {
             let seconds = limit.as_secs_f64();
-            (Some(format!("[The call took longer than {seconds} s and was stopped. {lost} Do less at a time.]").into()), true)
+            (
+                Some(
+                    format!(
+                        "[The call took longer than {seconds} s and was stopped. {lost} Do less at a time.]"
+                    )
+                    .into(),
+                ),
+                true,
+            )
         }
         End::Flood => (Some(format!("[The call printed without end and was stopped. {lost}]").into()), true),
         End::Cancelled => (Some(format!("[The call was cancelled. {lost}]").into()), true),

@@ -34,7 +34,8 @@ fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     let start = start.to_ascii_lowercase();
     let at = memchr::memmem::find(&start, b"charset")? + b"charset".len();
     let rest = start[at..].iter().skip_while(|byte| byte.is_ascii_whitespace());
-    let mut rest = rest.skip_while(|byte| **byte == b'=').skip_while(|byte| matches!(**byte, b' ' | b'"' | b'\''));
+    let mut rest =
+        rest.skip_while(|byte| **byte == b'=').skip_while(|byte| matches!(**byte, b' ' | b'"' | b'\''));
     let label: Vec<u8> = rest
         .by_ref()
         .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(**byte, b'-' | b'_' | b':' | b'.'))
@@ -67,7 +68,8 @@ mod tests {
         check(page, true, "<meta charset=no-such-thing>café crème brûlée", "windows-1252");
         let (cyrillic, _, _) = encoding_rs::WINDOWS_1251.encode("Съешь же ещё этих мягких французских булок");
         check(&cyrillic, false, "Съешь же ещё этих мягких французских булок", "windows-1251");
-        let (japanese, _, _) = encoding_rs::SHIFT_JIS.encode("これは日本語の文章です。漢字とかなを使います。");
+        let (japanese, _, _) =
+            encoding_rs::SHIFT_JIS.encode("これは日本語の文章です。漢字とかなを使います。");
         check(&japanese, false, "これは日本語の文章です。漢字とかなを使います。", "Shift_JIS");
     }
 }

@@ -86,8 +86,9 @@ pub(super) fn of(bytes: &[u8], name: &str) -> Found {
     }
     let text = is_text(bytes);
     // Short signatures are letters that a text may begin with.
-    if let Some((_, what)) =
-        SIGNATURES.iter().find(|(signature, _)| bytes.starts_with(signature) && (signature.len() > 4 || !text))
+    if let Some((_, what)) = SIGNATURES
+        .iter()
+        .find(|(signature, _)| bytes.starts_with(signature) && (signature.len() > 4 || !text))
     {
         return Found::Unsupported(what);
     }
@@ -121,7 +122,8 @@ fn is_text(bytes: &[u8]) -> bool {
 
 fn looks_like_html(bytes: &[u8]) -> bool {
     let start = &bytes[..bytes.len().min(1024)];
-    let start = String::from_utf8_lossy(start).trim_start_matches('\u{feff}').trim_start().to_ascii_lowercase();
+    let start =
+        String::from_utf8_lossy(start).trim_start_matches('\u{feff}').trim_start().to_ascii_lowercase();
     ["<!doctype html", "<html", "<head", "<body"].iter().any(|tag| start.starts_with(tag))
 }
 
@@ -131,7 +133,8 @@ mod tests {
 
     #[test]
     fn bytes_come_before_names() {
-        let check = |bytes: &[u8], name: &str, expected: Found| assert_eq!(of(bytes, name), expected, "{name}");
+        let check =
+            |bytes: &[u8], name: &str, expected: Found| assert_eq!(of(bytes, name), expected, "{name}");
         check(b"%PDF-1.7 x", "report.txt", Found::Unsupported("a PDF"));
         check(b"PK\x03\x04..", "a/b.DOCX", Found::Unsupported("a Word document"));
         check(b"PK\x03\x04..", "b", Found::Unsupported("a ZIP archive"));

@@ -90,7 +90,11 @@ fn convert(html: &str) -> Result<String, String> {
 /// stays.
 fn picture(handlers: &dyn Handlers, element: Element<'_>) -> Option<HandlerResult> {
     let attribute = |name: &str| {
-        element.attrs.iter().find(|attribute| &*attribute.name.local == name).map(|attribute| attribute.value.trim().to_owned())
+        element
+            .attrs
+            .iter()
+            .find(|attribute| &*attribute.name.local == name)
+            .map(|attribute| attribute.value.trim().to_owned())
     };
     if attribute("src").is_some_and(|source| source.starts_with("data:")) {
         let description = attribute("alt").filter(|words| !words.is_empty());

@@ -61,12 +61,18 @@ mod tests {
 
     #[test]
     fn only_the_layout_changes() {
-        let check = |text: &str, expected: Option<&str>| assert_eq!(indented(text).as_deref(), expected, "{text}");
+        let check =
+            |text: &str, expected: Option<&str>| assert_eq!(indented(text).as_deref(), expected, "{text}");
         check("{}", Some("{}"));
         check(" [ ] ", Some("[]"));
         check("1.0e400", Some("1.0e400"));
         check("123456789012345678901234567890.10", Some("123456789012345678901234567890.10"));
-        check(r#"{"b":[1, 2.50,{"a":"x, {\" y\\"}],"a":{}}"#, Some("{\n  \"b\": [\n    1,\n    2.50,\n    {\n      \"a\": \"x, {\\\" y\\\\\"\n    }\n  ],\n  \"a\": {}\n}"));
+        check(
+            r#"{"b":[1, 2.50,{"a":"x, {\" y\\"}],"a":{}}"#,
+            Some(
+                "{\n  \"b\": [\n    1,\n    2.50,\n    {\n      \"a\": \"x, {\\\" y\\\\\"\n    }\n  ],\n  \"a\": {}\n}",
+            ),
+        );
         check("{\"a\": 1}\n{\"a\": 2}", None);
         check(&"[".repeat(100_000), None);
     }

@@ -125,7 +125,9 @@ pub fn to_markdown(bytes: &[u8], name: &str) -> Result<Document, ReadingError> {
     let named = |name: &str| name.to_owned();
     let format = match format::of(bytes, name) {
         format::Found::Readable(format) => format,
-        format::Found::Unsupported(format) => return Err(ReadingError::Unsupported { name: named(name), format }),
+        format::Found::Unsupported(format) => {
+            return Err(ReadingError::Unsupported { name: named(name), format });
+        }
         format::Found::Binary => return Err(ReadingError::Binary { name: named(name) }),
     };
     let (text, encoding) = encoding::decode(bytes, format == Format::Html);

@@ -25,7 +25,11 @@ pub(super) fn depth(html: &str) -> usize {
         if closes {
             name = &name[1..];
         }
-        let length = name.iter().take(lower.len()).take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'-').count();
+        let length = name
+            .iter()
+            .take(lower.len())
+            .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'-')
+            .count();
         if length == 0 || !name[0].is_ascii_alphabetic() {
             continue;
         }
@@ -55,7 +59,9 @@ mod tests {
 
     #[test]
     fn depth_is_never_counted_too_low() {
-        let check = |html: &str, expected: usize| assert_eq!(depth(html), expected, "{}", &html[..html.len().min(60)]);
+        let check = |html: &str, expected: usize| {
+            assert_eq!(depth(html), expected, "{}", &html[..html.len().min(60)])
+        };
         check("", 0);
         check("<div><span></span></div><div></div>", 2);
         check("<p>a<p>b<ul><li>c<li>d</ul>", 1);

@@ -38,8 +38,11 @@ pub(super) fn markdown(text: &str, delimiter: Option<u8>) -> Option<String> {
 }
 
 fn each_row(text: &str, delimiter: u8, mut take: impl FnMut(&csv::StringRecord)) -> Option<()> {
-    let mut reader =
-        csv::ReaderBuilder::new().delimiter(delimiter).has_headers(false).flexible(true).from_reader(text.as_bytes());
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(text.as_bytes());
     let mut row = csv::StringRecord::new();
     while reader.read_record(&mut row).ok()? {
         take(&row);
@@ -93,11 +96,19 @@ mod tests {
 
     #[test]
     fn tables_are_written_as_markdown() {
-        let check = |text: &str, expected: Option<&str>| assert_eq!(markdown(text, None).as_deref(), expected, "{text}");
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(markdown(text, None).as_deref(), expected, "{text}")
+        };
         check("a,b\n1,2\n", Some("| a | b |\n| --- | --- |\n| 1 | 2 |"));
-        check("name;price\nx;1,50\ny;2,75", Some("| name | price |\n| --- | --- |\n| x | 1,50 |\n| y | 2,75 |"));
+        check(
+            "name;price\nx;1,50\ny;2,75",
+            Some("| name | price |\n| --- | --- |\n| x | 1,50 |\n| y | 2,75 |"),
+        );
         check("a\tb\n\"x\ty\"\tz", Some("| a | b |\n| --- | --- |\n| x\ty | z |"));
-        check("a,b\n\"x|y\nz\",\"say \"\"hi\"\"\"", Some("| a | b |\n| --- | --- |\n| x\\|y<br>z | say \"hi\" |"));
+        check(
+            "a,b\n\"x|y\nz\",\"say \"\"hi\"\"\"",
+            Some("| a | b |\n| --- | --- |\n| x\\|y<br>z | say \"hi\" |"),
+        );
         check("a,b,c\n1\n", Some("| a | b | c |\n| --- | --- | --- |\n| 1 |  |  |"));
         check("only one column\nof text", None);
         check("", None);

@@ -40,7 +40,10 @@ impl ReadingTools {
                        HTML, CSV, JSON, XML. A long document comes in parts.",
         input_schema = schema::arguments::<Convert>()
     )]
-    async fn convert_to_markdown(&self, Parameters(Convert { uri, offset }): Parameters<Convert>) -> CallToolResult {
+    async fn convert_to_markdown(
+        &self,
+        Parameters(Convert { uri, offset }): Parameters<Convert>,
+    ) -> CallToolResult {
         let options = Arc::clone(&self.options);
         let offset = usize::try_from(offset.unwrap_or(0)).unwrap_or(usize::MAX);
         let page = options.page;
@@ -66,7 +69,11 @@ fn read(uri: &str, options: &ReadingOptions) -> Result<Document, String> {
     let file = std::fs::File::open(&path).map_err(shown)?;
     file.take(options.file_limit.saturating_add(1)).read_to_end(&mut bytes).map_err(shown)?;
     if bytes.len() as u64 > options.file_limit {
-        return Err(format!("`{}` is larger than {} bytes, the most that is read.", path.display(), options.file_limit));
+        return Err(format!(
+            "`{}` is larger than {} bytes, the most that is read.",
+            path.display(),
+            options.file_limit
+        ));
     }
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     to_markdown(&bytes, &name).map_err(|error| format!("{error}."))
@@ -75,16 +82,20 @@ fn read(uri: &str, options: &ReadingOptions) -> Result<Document, String> {
 /// The path that a model means.
 fn local_path(uri: &str) -> Result<PathBuf, String> {
     match uri.split_once(':') {
-        Some((scheme, _)) if scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https") => Err(format!(
-            "`{uri}` was not fetched: this tool reads local files only. Use a tool that reads web pages for it."
-        )),
+        Some((scheme, _)) if scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https") => {
+            Err(format!(
+                "`{uri}` was not fetched: this tool reads local files only. Use a tool that reads web pages for it."
+            ))
+        }
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("file") => {
             let path = match rest.strip_prefix("//") {
                 Some(rest) => rest.strip_prefix("localhost").unwrap_or(rest),
                 None => rest,
             };
             if !path.starts_with('/') {
-                return Err(format!("`{uri}` names another machine; give a path on this one, like file:///dir/name."));
+                return Err(format!(
+                    "`{uri}` names another machine; give a path on this one, like file:///dir/name."
+                ));
             }
             Ok(PathBuf::from(unescaped(path)))
         }
@@ -130,7 +141,10 @@ fn part(document: &Document, offset: usize, page: usize) -> String {
     let end = offset.saturating_add(page).min(total);
     let byte = |at: usize| text.char_indices().nth(at).map_or(text.len(), |(byte, _)| byte);
     let next = if end < total { format!(" Call again with offset {end} for more.") } else { String::new() };
-    format!("[The document has {total} characters; shown are {offset} to {end}.{next}]\n\n{}", &text[byte(offset)..byte(end)])
+    format!(
+        "[The document has {total} characters; shown are {offset} to {end}.{next}]\n\n{}",
+        &text[byte(offset)..byte(end)]
+    )
 }
 
 #[cfg(test)]
@@ -154,15 +168,16 @@ mod tests {
 
     #[test]
     fn parts_cover_a_long_document() {
-        let document = Document {
-            markdown: "äbcdefghij".into(),
-            title: None,
-            format: "text",
-            encoding: "UTF-8",
-        };
-        let check = |offset: usize, page: usize, expected: &str| assert_eq!(part(&document, offset, page), expected);
+        let document =
+            Document { markdown: "äbcdefghij".into(), title: None, format: "text", encoding: "UTF-8" };
+        let check =
+            |offset: usize, page: usize, expected: &str| assert_eq!(part(&document, offset, page), expected);
         check(0, 10, "äbcdefghij");
-        check(0, 4, "[The document has 10 characters; shown are 0 to 4. Call again with offset 4 for more.]\n\näbcd");
+        check(
+            0,
+            4,
+            "[The document has 10 characters; shown are 0 to 4. Call again with offset 4 for more.]\n\näbcd",
+        );
         check(8, 4, "[The document has 10 characters; shown are 8 to 10.]\n\nij");
         check(10, 4, "[The document has 10 characters, so there is nothing from 10 on.]");
     }

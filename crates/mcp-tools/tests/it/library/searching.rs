@@ -211,7 +211,7 @@ fn a_page_says_what_it_is() {
     let last = library.read("notes/x", 16_000).unwrap().to_markdown();
     assert!(last.contains("Characters: 16000 to 20000 of 20000, the end\n"), "{last:.200}");
     let short = library.read("notes/y", 0).unwrap().to_markdown();
-    assert_eq!(short, "# Short\n\nSource: source of y\nCharacters: 10 characters, complete\n\nFew words.");
+    assert_eq!(short, "# Short\n\nSource: source of y\nCharacters: 10, complete\n\nFew words.");
 }
 
 proptest! {

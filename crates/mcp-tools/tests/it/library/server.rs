@@ -111,7 +111,7 @@ async fn a_folder_that_vanishes_is_an_error_text() {
     drop(folder);
     let manager = ToolManager::start(vec![ServerSpec::built_in(server)], ManagerOptions::default()).await;
     let (text, failed) = call(&manager, "search_library", json!({"q": "x"})).await;
-    assert!(failed && text.contains("cannot open folder"), "{text}");
+    assert!(failed && text.contains("is not a folder"), "{text}");
     manager.shutdown().await;
 }
 

@@ -69,18 +69,20 @@ fn dropping_the_runtime_ends_them_too() {
 #[tokio::test]
 async fn a_server_that_failed_to_start_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    for options in [&["--mute"][..], &["--stubborn", "--no-tools"]] {
-        let file = folder.path().join(options.join(""));
+    let folder = folder.path();
+    let failing = [&["--mute"][..], &["--stubborn", "--no-tools"]].map(|options| async move {
+        let file = folder.join(options.join(""));
         let path = file.display().to_string();
         let mut spec = fixture("s", &[options, &["--fork-at-start", &path]].concat());
-        spec.start_limit = Duration::from_secs(1);
+        spec.start_limit = Duration::from_secs(3);
         let manager = ToolManager::start(vec![spec], ManagerOptions::default()).await;
         assert!(manager.statuses()[0].error.is_some());
         let pid = std::fs::read_to_string(&file).unwrap();
-        let Some(watched) = still_there(&pid) else { continue };
+        let Some(watched) = still_there(&pid) else { return };
         let ended = tokio::task::spawn_blocking(move || watched.ends_within(LIMIT)).await.unwrap();
         assert!(ended, "{options:?}");
-    }
+    });
+    futures_util::future::join_all(failing).await;
 }
 
 fn still_there(pid: &str) -> Option<Watched> {

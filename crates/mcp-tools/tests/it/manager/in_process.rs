@@ -12,6 +12,7 @@ use rmcp::{ErrorData, tool, tool_router};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::Barrier;
+use tokio_util::sync::CancellationToken;
 
 use super::support::{call, failure_of, text_of};
 
@@ -28,6 +29,7 @@ pub(crate) struct Counter {
     company: Arc<Barrier>,
     inside: Arc<AtomicUsize>,
     most_inside: Arc<AtomicUsize>,
+    dropped: CancellationToken,
 }
 
 impl Default for Counter {
@@ -37,6 +39,7 @@ impl Default for Counter {
             company: Arc::new(Barrier::new(2)),
             inside: Arc::default(),
             most_inside: Arc::default(),
+            dropped: CancellationToken::new(),
         }
     }
 }
@@ -73,6 +76,7 @@ impl Counter {
 
     #[tool(description = "Never returns.")]
     async fn hang(&self) -> String {
+        let _dropped = self.dropped.clone().drop_guard();
         std::future::pending().await
     }
 }
@@ -133,6 +137,15 @@ async fn waiting_for_a_slot_is_not_part_of_the_call_limit() {
 }
 
 #[tokio::test]
+async fn a_cancelled_call_does_not_go_on_for_ever() {
+    let (manager, handler) = counter(|spec| spec.call_limit = Duration::from_millis(50)).await;
+    failure_of(&manager, "hang", json!({}), ToolFailure::Timeout).await;
+    tokio::time::timeout(Duration::from_secs(5), handler.dropped.cancelled()).await.expect("it is dropped");
+    assert_eq!(text_of(&manager, "add", json!({"by": 1})).await, "1");
+    manager.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_server_that_panics_is_started_again() {
     let made = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&made);
@@ -165,7 +178,7 @@ impl mcp_tools::InProcessServer for Stopping {
         self.0.name()
     }
 
-    async fn serve(&self, io: tokio::io::DuplexStream, stop: tokio_util::sync::CancellationToken) {
+    async fn serve(&self, io: tokio::io::DuplexStream, stop: CancellationToken) {
         tokio::select! {
             () = self.0.serve(io, stop) => {}
             () = self.1.notified() => panic!("a fault of the server"),

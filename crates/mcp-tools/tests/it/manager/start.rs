@@ -26,9 +26,9 @@ async fn reason_of(mut spec: ServerSpec) -> String {
 
 #[tokio::test]
 async fn failures_are_named_with_what_to_do() {
-    let limited = |options: &[&str]| {
+    let limited = |options: &[&str], seconds| {
         let mut spec = fixture("s", options);
-        spec.start_limit = Duration::from_secs(1);
+        spec.start_limit = Duration::from_secs(seconds);
         spec
     };
     let mut lost = fixture("s", &[]);
@@ -55,8 +55,8 @@ async fn failures_are_named_with_what_to_do() {
             stdio("s", "sh", &["-c", "kill -9 $$"]),
             "the program ended by signal 9 before it was ready; it printed nothing",
         ),
-        (limited(&["--mute"]), "no answer to the handshake within 1 s: raise `start_limit`"),
-        (limited(&["--no-tools"]), "no answer to the list of tools within 1 s: raise `start_limit`"),
+        (limited(&["--mute"], 1), "no answer to the handshake within 1 s: raise `start_limit`"),
+        (limited(&["--no-tools"], 3), "no answer to the list of tools within 3 s: raise `start_limit`"),
     ] {
         let reason = reason_of(spec).await;
         assert!(reason.contains(expected), "{reason}\nshould say: {expected}");

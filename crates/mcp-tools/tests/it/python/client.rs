@@ -56,8 +56,12 @@ impl Client {
 
 pub(crate) async fn call(session: &rmcp::Peer<RoleClient>, tool: &'static str, arguments: Value) -> Reply {
     let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-    let result = session.call_tool(CallToolRequestParams::new(tool).with_arguments(arguments)).await.expect("an answer");
-    let text: Vec<_> = result.content.iter().filter_map(|block| block.as_text()).map(|text| text.text.clone()).collect();
+    let result = session
+        .call_tool(CallToolRequestParams::new(tool).with_arguments(arguments))
+        .await
+        .expect("an answer");
+    let text: Vec<_> =
+        result.content.iter().filter_map(|block| block.as_text()).map(|text| text.text.clone()).collect();
     Reply { text: text.join("\n"), is_error: result.is_error.unwrap_or(false) }
 }
 

@@ -130,7 +130,11 @@ async fn an_overrun_is_killed_and_files_stay() {
     let client = client_with(|options| options.call_limit = Duration::from_millis(700)).await;
     client.run("open('kept', 'w').write('1'); z = 1").await;
     let reply = client.run("print('begun', flush=True)\nwhile True: pass").await;
-    assert!(reply.is_error && reply.text.starts_with("begun\n[The call took longer than 0.7 s"), "{}", reply.text);
+    assert!(
+        reply.is_error && reply.text.starts_with("begun\n[The call took longer than 0.7 s"),
+        "{}",
+        reply.text
+    );
     let reply = client.run("import os; 'z' in globals(), os.path.exists('kept')").await;
     assert!(reply.text.starts_with("[The interpreter was started anew"), "{}", reply.text);
     assert!(reply.text.ends_with("(False, True)"), "{}", reply.text);
@@ -141,7 +145,11 @@ async fn an_overrun_is_killed_and_files_stay() {
 async fn an_interpreter_that_ends_is_replaced() {
     let client = client().await;
     let reply = client.run("import os; print('x', flush=True); os._exit(9)").await;
-    assert!(reply.is_error && reply.text.contains("x\n[The interpreter ended before the code did (exit code 9)"), "{}", reply.text);
+    assert!(
+        reply.is_error && reply.text.contains("x\n[The interpreter ended before the code did (exit code 9)"),
+        "{}",
+        reply.text
+    );
     let reply = client.run("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)").await;
     assert!(reply.text.contains("(signal 11)"), "{}", reply.text);
     assert!(client.run("2").await.text.ends_with("\n2"));
@@ -153,14 +161,23 @@ async fn a_cancelled_call_is_killed() {
     client.run("open('marker', 'w').close()").await;
     let peer = client.session.peer().clone();
     let running = tokio::spawn(async move {
-        call(&peer, "run_python_code", json!({ "code_block": "import time\nopen('begun', 'w').close()\ntime.sleep(600)" })).await
+        call(
+            &peer,
+            "run_python_code",
+            json!({ "code_block": "import time\nopen('begun', 'w').close()\ntime.sleep(600)" }),
+        )
+        .await
     });
     let begun = wait_for(&client, "begun").await;
     running.abort();
     // The next call waits for the sandbox, which is free as soon as the cell was killed.
     let start = Instant::now();
     let reply = client.run("'again'").await;
-    assert!(reply.text.ends_with("'again'") && reply.text.starts_with("[The interpreter was started anew"), "{}", reply.text);
+    assert!(
+        reply.text.ends_with("'again'") && reply.text.starts_with("[The interpreter was started anew"),
+        "{}",
+        reply.text
+    );
     assert!(start.elapsed() < Duration::from_secs(5) && begun.exists());
 }
 
@@ -183,7 +200,11 @@ async fn wait_for(client: &Client, name: &str) -> PathBuf {
 async fn long_output_is_cut_in_the_middle() {
     let client = client().await;
     let reply = client.run("print('start' + 'x' * 300_000 + 'end')").await.text;
-    assert!(reply.starts_with("[The output was 300009 bytes long; the first 10000 and the last 10000"), "{}", &reply[..100]);
+    assert!(
+        reply.starts_with("[The output was 300009 bytes long; the first 10000 and the last 10000"),
+        "{}",
+        &reply[..100]
+    );
     assert!(reply.contains("\nstartxxx") && reply.ends_with("xxxend") && reply.chars().count() < 20_200);
 }
 
@@ -227,7 +248,10 @@ async fn files_go_in_and_out() {
         assert!(reply.is_error && !downloads.join(path).exists(), "{}", reply.text);
     }
     let reply = client
-        .call("download_file_from_internet_to_sandbox", json!({ "sandbox_id": "default", "url": "http://127.0.0.1/x" }))
+        .call(
+            "download_file_from_internet_to_sandbox",
+            json!({ "sandbox_id": "default", "url": "http://127.0.0.1/x" }),
+        )
         .await;
     assert!(reply.is_error && reply.text.contains("switched off"), "{}", reply.text);
 }
@@ -247,7 +271,13 @@ async fn stateless_calls_share_nothing() {
 async fn a_missing_interpreter_is_named_with_a_remedy() {
     let client = client_with(|options| options.python = Some("/nowhere/python3".into())).await;
     let reply = client.run("1").await;
-    assert!(reply.is_error && reply.text.contains("Install Python 3.8") && reply.text.contains("/nowhere/python3"), "{}", reply.text);
+    assert!(
+        reply.is_error
+            && reply.text.contains("Install Python 3.8")
+            && reply.text.contains("/nowhere/python3"),
+        "{}",
+        reply.text
+    );
 }
 
 #[tokio::test]
@@ -258,7 +288,12 @@ async fn a_sandbox_ends_when_it_is_not_used_and_the_server_leaves_nothing() {
     let mut ended = false;
     let start = Instant::now();
     while !ended && start.elapsed() < Duration::from_secs(8) {
-        let in_use = client.call("upload_file_from_local_to_sandbox", json!({ "local_file_path": "Cargo.toml", "sandbox_id": id })).await;
+        let in_use = client
+            .call(
+                "upload_file_from_local_to_sandbox",
+                json!({ "local_file_path": "Cargo.toml", "sandbox_id": id }),
+            )
+            .await;
         ended = in_use.text.contains("There is no sandbox");
         tokio::task::yield_now().await;
     }
@@ -281,4 +316,32 @@ async fn sandboxes_have_a_most() {
     }
     let reply = client.call("create_sandbox", json!({})).await;
     assert!(reply.is_error && reply.text.contains("there are 2 sandboxes already"), "{}", reply.text);
+}
+
+#[tokio::test]
+async fn what_confines_is_reported() {
+    let report = python::probe().await;
+    assert_eq!(
+        report.layers.iter().map(|layer| layer.name).collect::<Vec<_>>(),
+        ["landlock", "seccomp", "limits", "user", "totals"]
+    );
+    assert!(
+        report.refusal.is_some() || report.interpreter.is_some_and(|words| words.starts_with("Python 3."))
+    );
+    let lines = python::server(python::PythonOptions::default()).confinement();
+    assert!(lines.iter().any(|line| line.starts_with("seccomp: ")), "{lines:?}");
+}
+
+#[tokio::test]
+async fn confinement_can_be_switched_off_by_hand_only() {
+    let unconfined = |options: &mut python::PythonOptions| options.sandbox = python::SandboxMode::None;
+    let client = client_with(unconfined).await;
+    assert_eq!(
+        client.run("import os; os.path.exists('/etc/passwd') and open('/etc/passwd').read() != ''").await,
+        shown("True")
+    );
+    let options =
+        python::PythonOptions { sandbox: python::SandboxMode::None, ..python::PythonOptions::default() };
+    let lines = python::server(options).confinement();
+    assert!(lines.iter().all(|line| line.contains("switched off by `sandbox: none`")), "{lines:?}");
 }

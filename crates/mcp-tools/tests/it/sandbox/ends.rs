@@ -74,7 +74,10 @@ async fn files_are_limited_in_size() {
     let full = "with open('big', 'wb') as f:\n    while True: f.write(b'x' * 65536); f.flush()";
     assert_eq!(attempt(&client, full).await, "OSError");
     assert_eq!(attempt(&client, "open('sparse', 'wb').truncate(10 << 30)").await, "OSError");
-    assert_eq!(attempt(&client, "os.posix_fallocate(os.open('f', os.O_RDWR | os.O_CREAT), 0, 10 << 30)").await, "OSError");
+    assert_eq!(
+        attempt(&client, "os.posix_fallocate(os.open('f', os.O_RDWR | os.O_CREAT), 0, 10 << 30)").await,
+        "OSError"
+    );
     assert_eq!(client.run("import os; os.path.getsize('big')").await.text, "1048576");
 }
 
@@ -88,7 +91,8 @@ async fn open_files_are_limited() {
 async fn limits_cannot_be_raised() {
     let Some(client) = cell().await else { return };
     for limit in ["RLIMIT_AS", "RLIMIT_NPROC", "RLIMIT_FSIZE", "RLIMIT_CORE"] {
-        let code = format!("import resource\nresource.setrlimit(resource.{limit}, (resource.RLIM_INFINITY,) * 2)");
+        let code =
+            format!("import resource\nresource.setrlimit(resource.{limit}, (resource.RLIM_INFINITY,) * 2)");
         assert_eq!(attempt(&client, &code).await, "ValueError", "{limit}");
     }
 }
@@ -137,7 +141,8 @@ async fn an_overrun_takes_everything_it_started_along() {
 async fn background_processes_end_with_the_server() {
     let Some(client) = cell().await else { return };
     let mark = mark(2);
-    let start = format!("(setsid sleep {mark} >/dev/null 2>&1 &) ; sleep {mark} >/dev/null 2>&1 & echo started");
+    let start =
+        format!("(setsid sleep {mark} >/dev/null 2>&1 &) ; sleep {mark} >/dev/null 2>&1 & echo started");
     assert_eq!(client.call("run_command", json!({ "command": start })).await.text, "started");
     assert!(running(&mark) > 0);
     client.stop().await;
@@ -165,7 +170,12 @@ async fn helper_parent() {
     let code = format!("import subprocess\nsubprocess.Popen(['sleep', '{mark}'], start_new_session=True)");
     client.run(&code).await;
     println!("ready");
-    call(&client.session, "run_python_code", json!({ "code_block": format!("import os; os.system('sleep {mark}')") })).await;
+    call(
+        &client.session,
+        "run_python_code",
+        json!({ "code_block": format!("import os; os.system('sleep {mark}')") }),
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -174,9 +184,12 @@ async fn nothing_outlives_a_parent_that_is_killed() {
         return;
     }
     let mark = mark(3);
+    // Its own directories stay behind when it is killed.
+    let temporary = crate::python::client::scratch();
     let mut parent = Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", "sandbox::ends::helper_parent", "--nocapture"])
         .env(AS_PARENT, &mark)
+        .env("TMPDIR", temporary.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
