@@ -375,23 +375,22 @@ fn chain(error: &(dyn StdError + 'static)) -> String {
 }
 
 fn reason(error: &reqwest::Error) -> Unreachable {
-    for cause in sources(error) {
-        if cause.is::<rustls::Error>() {
-            return Unreachable::Tls;
-        }
-        if let Some(io) = cause.downcast_ref::<io::Error>() {
-            if io.kind() == io::ErrorKind::ConnectionRefused {
-                return Unreachable::Refused;
-            }
-            if io.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) {
-                return Unreachable::Tls;
-            }
-        }
-        if cause.to_string().starts_with("dns error") {
-            return Unreachable::UnknownHost;
-        }
+    sources(error).find_map(reason_of).unwrap_or(Unreachable::Other)
+}
+
+/// What one error of a chain tells. I/O errors hold others that are no part of the chain.
+fn reason_of(error: &(dyn StdError + 'static)) -> Option<Unreachable> {
+    if error.is::<rustls::Error>() {
+        return Some(Unreachable::Tls);
     }
-    Unreachable::Other
+    if let Some(io) = error.downcast_ref::<io::Error>() {
+        if io.kind() == io::ErrorKind::ConnectionRefused {
+            return Some(Unreachable::Refused);
+        }
+        let inner = io.get_ref().map(|inner| inner as &(dyn StdError + 'static));
+        return inner.and_then(|inner| sources(inner).find_map(reason_of));
+    }
+    error.to_string().starts_with("dns error").then_some(Unreachable::UnknownHost)
 }
 
 #[cfg(test)]

@@ -42,9 +42,9 @@ pub struct AgentConfig {
     pub token_limit: u64,
     /// What the run ends in.
     pub answer_format: AnswerFormat,
-    /// Phrases that mark a reply without calls as a refusal.
+    /// Phrases that mark a reply without calls as a refusal, with either kind of apostrophe.
     pub refusal_phrases: Vec<String>,
-    /// Arguments that identify a query, by tool name, beside the built-in table.
+    /// Arguments that identify a query, by tool name; for a tool of the built-in table in place of its row.
     pub duplicate_keys: BTreeMap<String, Vec<String>>,
     /// Characters that a scraping result is cut to; none leaves it whole.
     pub scrape_result_limit: Option<usize>,
@@ -77,14 +77,9 @@ impl Default for AgentConfig {
             summarize_every: 0,
             token_limit: 80_000,
             answer_format: AnswerFormat::Boxed,
-            refusal_phrases: [
-                "time constraint",
-                "I'm sorry, but I can't",
-                "I’m sorry, but I can’t",
-                "I'm sorry, I cannot solve",
-            ]
-            .map(String::from)
-            .to_vec(),
+            refusal_phrases: ["time constraint", "I'm sorry, but I can't", "I'm sorry, I cannot solve"]
+                .map(String::from)
+                .to_vec(),
             duplicate_keys: BTreeMap::new(),
             scrape_result_limit: None,
             skip_final_call: false,

@@ -139,6 +139,7 @@ impl Driver<'_> {
                     ms: millis(outcome.elapsed),
                     retries: outcome.retries,
                     completion: outcome.completion,
+                    discarded: outcome.discarded,
                 });
             }
             Ok(Err(error)) => machine.model_failed(failure_of(id, &error)),

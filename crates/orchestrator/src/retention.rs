@@ -24,9 +24,8 @@ pub struct View {
 
 /// The view of a history that keeps the newest `keep` results; negative keeps all.
 ///
-/// Text protocols: results are the user messages after the first; a prompt at the end (`prompt_last`) is one of
-/// them and counts, but is shown whatever `keep` is. Native calls: results are the tool messages, `keep` counts
-/// the turns that they belong to.
+/// Results are the user messages after the first and, with native calls, the tool messages of a turn taken together.
+/// A prompt at the end (`prompt_last`) is one of them and counts, but is shown whatever `keep` is.
 #[must_use]
 pub fn view(history: &[HistoryEntry], keep: i64, prompt_last: bool) -> View {
     let shown_from = usize::try_from(keep).ok().map(|keep| first_shown(history, keep));
@@ -35,13 +34,7 @@ pub fn view(history: &[HistoryEntry], keep: i64, prompt_last: bool) -> View {
     view.ids.reserve(history.len());
     for (index, entry) in history.iter().enumerate() {
         let is_prompt = prompt_last && index + 1 == history.len();
-        let omit = !is_prompt
-            && is_result(history, index)
-            && shown_from.is_some_and(
-                |(user, tool)| {
-                    if entry.is(Role::Tool) { index < tool } else { index < user }
-                },
-            );
+        let omit = !is_prompt && is_result(history, index) && shown_from.is_some_and(|first| index < first);
         view.ids.push(entry.id.clone());
         if omit {
             view.omitted.push(entry.id.clone());
@@ -62,29 +55,23 @@ fn is_result(history: &[HistoryEntry], index: usize) -> bool {
     }
 }
 
-/// Indices from which user messages and tool messages are shown.
-fn first_shown(history: &[HistoryEntry], keep: usize) -> (usize, usize) {
-    let (mut user, mut tool) = (history.len(), history.len());
-    let (mut users, mut tool_turns) = (0, 0);
-    for index in (0..history.len()).rev() {
-        match history[index].message.role {
-            Role::User if index > 0 && users < keep => {
-                users += 1;
-                user = index;
-            }
-            Role::Tool => {
-                let ends_its_turn = history.get(index + 1).is_none_or(|next| !next.is(Role::Tool));
-                if ends_its_turn {
-                    tool_turns += 1;
-                }
-                if tool_turns <= keep {
-                    tool = index;
-                }
-            }
-            _ => {}
+/// The index from which results are shown: `keep` results back from the end, a user message and the tool messages of
+/// one turn counting as one each.
+fn first_shown(history: &[HistoryEntry], keep: usize) -> usize {
+    let mut first = history.len();
+    let mut count = 0;
+    for index in (1..history.len()).rev() {
+        let continues_a_turn =
+            history[index].is(Role::Tool) && history.get(index + 1).is_some_and(|next| next.is(Role::Tool));
+        if is_result(history, index) && !continues_a_turn {
+            count += 1;
         }
+        if count > keep {
+            break;
+        }
+        first = index;
     }
-    (user, tool)
+    first
 }
 
 fn omitted(message: &Message) -> Arc<Message> {
@@ -159,7 +146,8 @@ mod tests {
         check("uattatatt", 2, false, "ua..atatt");
         check("uattatatt", 1, false, "ua..a.att");
         check("uattatatt", 0, false, "ua..a.a..");
-        check("uattatattp", 1, true, "ua..a.attp");
+        check("uattatattp", 1, true, "ua..a.a..p");
+        check("uattatattp", 2, true, "ua..a.attp");
         check("uattatattp", 0, true, "ua..a.a..p");
     }
 

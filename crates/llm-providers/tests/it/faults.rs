@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use core_protocol::Message;
 use llm_providers::{Environment, LlmClient, LlmConfig};
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::common::{call, client, config, question};
 use crate::scripted_server::{Reply, ScriptedServer};
@@ -355,7 +356,8 @@ async fn another_host_is_reached_through_the_proxy() {
     let outcome = call(&client, &question()).await.0.unwrap();
     assert_eq!(outcome.completion.message, Message::assistant("through the proxy"));
     assert_eq!(proxy.requests()[0].path, "http://model.invalid/v1/chat/completions");
-    let environment = Environment::from([("HTTP_PROXY", proxy.root_url().as_str()), ("NO_PROXY", "model.invalid")]);
+    let environment =
+        Environment::from([("HTTP_PROXY", proxy.root_url().as_str()), ("NO_PROXY", "model.invalid")]);
     let client = LlmClient::from_config(&config("http://model.invalid/v1", VLLM), &environment).unwrap();
     let error = call(&client, &question()).await.0.unwrap_err();
     assert_eq!(error.kind(), "unreachable");
@@ -364,10 +366,18 @@ async fn another_host_is_reached_through_the_proxy() {
 
 #[tokio::test]
 async fn a_server_without_tls_is_told_at_once() {
-    let server = ScriptedServer::start(vec![Reply::text("x")]).await;
-    let url = server.base_url().replace("http://", "https://");
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/v1", listener.local_addr().unwrap());
+    let server = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut hello = [0u8; 1024];
+            let _ = stream.read(&mut hello).await;
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await;
+        }
+    });
     let (outcome, seen) = call(&client(&url, VLLM), &question()).await;
     let error = outcome.unwrap_err();
     assert_eq!((error.kind(), seen.retries.len()), ("unreachable", 0), "{error}");
     assert!(error.is_permanent());
+    server.abort();
 }

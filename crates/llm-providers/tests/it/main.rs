@@ -9,6 +9,5 @@ mod chat_completions;
 mod common;
 mod detection;
 mod faults;
-mod measure;
 mod providers;
 mod retries;

@@ -62,8 +62,11 @@ impl ChildProcess {
         if let Some(cwd) = cwd {
             program.current_dir(cwd);
         }
-        let child = spawn(program, ChildSetup::tied_to_parent()).await.map_err(failed)?;
-        let mut child = Guarded(child);
+        // In a task of its own: a caller that goes away at the wrong moment must not leave a child that
+        // nobody knows of.
+        let spawning =
+            tokio::spawn(async { spawn(program, ChildSetup::tied_to_parent()).await.map(Guarded) });
+        let mut child = spawning.await.map_err(std::io::Error::other).flatten().map_err(failed)?;
         let pipes = (child.0.stdout.take(), child.0.stdin.take(), child.0.stderr.take());
         let (Some(stdout), Some(stdin), Some(stderr)) = pipes else {
             return Err(failed(std::io::Error::other("its pipes are missing")));

@@ -39,6 +39,7 @@ pub(crate) enum StartFailure {
     /// It answered with something that is no handshake.
     Protocol { step: Step, problem: String, output: Option<String> },
     /// The endpoint answered with something that is no session.
+    #[cfg(feature = "http")]
     Http { url: String, problem: String },
 }
 
@@ -95,6 +96,7 @@ impl fmt::Display for StartFailure {
                 write!(formatter, "{step} failed: {problem}: is this an MCP server?")?;
                 write_output(formatter, output.as_deref())
             }
+            #[cfg(feature = "http")]
             Self::Http { url, problem } => write!(formatter, "{url}: {problem}"),
         }
     }

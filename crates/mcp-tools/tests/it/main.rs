@@ -8,7 +8,7 @@
     reason = "helpers of tests fail as tests do"
 )]
 
-#[cfg(feature = "library")]
+#[cfg(all(unix, feature = "library"))]
 mod library;
 #[cfg(unix)]
 mod manager;

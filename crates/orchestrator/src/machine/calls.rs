@@ -52,13 +52,23 @@ impl Machine {
             &call.arguments,
             &self.setup.config.duplicate_keys,
         );
-        let uses = self.state.call_ids.entry(call.id.clone()).or_insert(0);
-        *uses += 1;
-        if *uses > 1 || call.id.is_empty() {
-            call.id = format!("{}_{}", if call.id.is_empty() { "call" } else { &call.id }, uses);
-        }
+        call.id = self.unique_id(call.id);
         let unreadable = llm_providers::unreadable_arguments(&call).map(str::to_owned);
         PlannedCall { model_id: call.id.clone(), call, query, repairs, unreadable }
+    }
+
+    /// The id itself where it is new in the run, else one made from it that is.
+    fn unique_id(&mut self, id: String) -> String {
+        let known = &mut self.state.call_ids;
+        let base = if id.is_empty() { "call".to_owned() } else { id.clone() };
+        let mut made = id;
+        while made.is_empty() || known.contains_key(&made) {
+            let uses = known.entry(base.clone()).or_insert(0);
+            *uses += 1;
+            made = format!("{base}_{uses}");
+        }
+        known.insert(made.clone(), 1);
+        made
     }
 
     /// Duplicates are checked for all calls of a reply before any is run, so that no result is lost.
@@ -146,6 +156,14 @@ impl Machine {
         {
             *self.state.pass.used_queries.entry(query.clone()).or_insert(0) += 1;
         }
+    }
+
+    /// Ends a turn some of whose calls were not run: those that were keep their results.
+    pub(super) fn break_off(&mut self, mut turn: TurnCalls) {
+        while turn.results.len() < turn.calls.len() {
+            turn.results.push(ToolResult::error("This call was not run: a limit of the run was reached."));
+        }
+        self.finish_turn(&turn);
     }
 
     fn finish_turn(&mut self, turn: &TurnCalls) {

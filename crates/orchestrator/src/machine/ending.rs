@@ -9,9 +9,9 @@ use answer_generator::{
     Ending, EndingInput, EndingOutcome, EndingStep, HistoryEntry, PassFacts, final_answer_tries, fold_prefix,
 };
 use core_protocol::event::{AnswerSource, ErrorReport, EventBody, LlmPurpose, RunStatus, StopReason};
-use core_protocol::{Message, ParseOptions, Role, boxed_answer_of_reply, failure_summary_text, parse_reply};
+use core_protocol::{Message, ParseOptions, Role, failure_summary_text, parse_reply};
 
-use super::replies::{ModelFailureClass, ModelReply};
+use super::replies::{ModelFailureClass, ModelReply, boxed_answer};
 use super::state::{Phase, RunOutcome};
 use super::{Machine, ModelCall};
 
@@ -65,8 +65,8 @@ impl Machine {
     }
 
     fn ending_request(&mut self, purpose: LlmPurpose, prefix: Option<String>) -> ModelCall {
-        let tools = Arc::clone(&self.no_tools);
-        self.request(purpose, None, prefix, Duration::ZERO, tools)
+        // The tools stay: servers refuse a history with calls in it and no tools, and their caches begin with them.
+        self.request(purpose, None, prefix, Duration::ZERO)
     }
 
     /// Puts the prompt for `purpose` at the end of the history, once.
@@ -103,7 +103,7 @@ impl Machine {
     }
 
     pub(super) fn ending_replied(&mut self, reply: ModelReply) {
-        let ModelReply { call, completion, ms, retries } = reply;
+        let ModelReply { call, completion, ms, retries, discarded: _ } = reply;
         let text = completion.message.joined_text();
         let message_id = self.tell_message(&completion.message);
         self.tell(EventBody::LlmResponse {
@@ -132,8 +132,7 @@ impl Machine {
             }
         } else {
             let parsed = parse_reply(&text, &self.parse_options());
-            let answer = boxed_answer_of_reply(&text, &parsed)
-                .or_else(|| core_protocol::boxed_answer(&completion.message.joined_thinking()));
+            let answer = boxed_answer(&completion.message, &text, &parsed);
             if !text.trim().is_empty() {
                 self.state.pass.last_text = Some((message_id, text));
             }
@@ -180,14 +179,17 @@ impl Machine {
         self.tell(EventBody::PassFinished { summary });
     }
 
-    /// Ends the run without asking for an answer.
+    /// Ends the run without asking for an answer; what it had noted is kept.
     pub(super) fn abort(&mut self, reason: StopReason, status: RunStatus, error: Option<ErrorReport>) {
         if self.state.phase == Phase::Finished {
             return;
         }
         self.state.pass.stop_reason = Some(reason);
         self.tell_pass(reason);
-        self.finish(status, None, AnswerSource::None, error);
+        // What the loop had noted is not lost with the run.
+        let noted = self.state.pass.boxed.as_ref().map(|(answer, _)| answer.clone());
+        let source = if noted.is_some() { AnswerSource::Intermediate } else { AnswerSource::None };
+        self.finish(status, noted, source, error);
     }
 
     fn finish(

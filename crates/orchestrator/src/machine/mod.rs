@@ -240,9 +240,13 @@ impl Machine {
         if !self.in_loop() {
             return;
         }
-        if let Phase::RunCalls(_) = self.state.phase {
-            self.pop_last();
-            self.state.pass.turn = self.state.pass.turn.saturating_sub(1);
+        if let Phase::RunCalls(turn) = &mut self.state.phase {
+            let turn = std::mem::take(turn);
+            if turn.results.is_empty() {
+                self.drop_turn();
+            } else {
+                self.break_off(turn);
+            }
         }
         self.stop(reason);
     }
@@ -274,7 +278,7 @@ impl Machine {
         let over = figures.exceeds(limit);
         self.tell(EventBody::ContextChecked { estimated: figures.estimate(), limit, over });
         if over {
-            answer_generator::history::drop_last_turn(&mut self.state.pass.history);
+            self.drop_turn();
             self.stop(StopReason::ContextLimit);
         } else {
             self.state.phase = Phase::AskModel;
@@ -285,11 +289,7 @@ impl Machine {
         let failures = self.state.pass.llm_failures;
         let pause = if failures > 0 { pause_of(self.setup.config.llm_retry_pause) } else { Duration::ZERO };
         let hint = self.state.pass.hint.clone();
-        let tools = match self.setup.protocol {
-            ToolProtocol::Text => Arc::clone(&self.no_tools),
-            ToolProtocol::Native => Arc::clone(&self.setup.tools),
-        };
-        self.request(LlmPurpose::Turn, hint, None, pause, tools)
+        self.request(LlmPurpose::Turn, hint, None, pause)
     }
 
     /// Makes a request from the retained view of the history. `hint` is said in the last message, `prefix` is the
@@ -300,8 +300,11 @@ impl Machine {
         hint: Option<String>,
         prefix: Option<String>,
         pause: Duration,
-        tools: Arc<[ToolDefinition]>,
     ) -> ModelCall {
+        let tools = match self.setup.protocol {
+            ToolProtocol::Text => Arc::clone(&self.no_tools),
+            ToolProtocol::Native => Arc::clone(&self.setup.tools),
+        };
         let call = self.state.requests;
         self.state.requests += 1;
         let prompt_last = purpose != LlmPurpose::Turn;
@@ -380,6 +383,13 @@ impl Machine {
 
     fn pop_last(&mut self) -> String {
         self.state.pass.history.pop().map(|entry| entry.id).unwrap_or_default()
+    }
+
+    /// Drops the last turn: its reply and what followed it.
+    fn drop_turn(&mut self) {
+        if answer_generator::history::drop_last_turn(&mut self.state.pass.history) {
+            self.state.pass.turn = self.state.pass.turn.saturating_sub(1);
+        }
     }
 
     fn can_roll_back(&self) -> bool {

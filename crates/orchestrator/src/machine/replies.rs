@@ -2,8 +2,8 @@
 
 use core_protocol::event::{ErrorReport, EventBody, RollbackReason, StopReason};
 use core_protocol::{
-    Completion, ContentBlock, Message, ParseOptions, ParsedReply, boxed_answer_of_reply,
-    correct_server_names, parse_reply,
+    Completion, ContentBlock, Message, ParseOptions, ParsedReply, Usage, boxed_answer_of_reply,
+    correct_server_names, last_boxed, parse_reply,
 };
 use llm_providers::ToolProtocol;
 
@@ -23,6 +23,8 @@ pub struct ModelReply {
     pub ms: u64,
     /// Tries that failed before.
     pub retries: u32,
+    /// Tokens of whole replies that were thrown away and asked for again.
+    pub discarded: Usage,
 }
 
 /// A call without a usable reply, its retries spent.
@@ -51,6 +53,7 @@ impl Machine {
     /// Takes the reply to the last [`super::Step::CallModel`].
     pub fn model_replied(&mut self, reply: ModelReply) {
         self.add_usage(reply.completion.usage);
+        self.add_usage(Some(reply.discarded));
         match self.state.phase {
             Phase::AskModel => self.turn_replied(reply),
             Phase::Ending(_) => self.ending_replied(reply),
@@ -85,7 +88,7 @@ impl Machine {
     fn turn_replied(&mut self, reply: ModelReply) {
         self.state.pass.call_attempts += 1;
         self.state.pass.turn += 1;
-        let ModelReply { call, completion, ms, retries } = reply;
+        let ModelReply { call, completion, ms, retries, discarded: _ } = reply;
         let Completion { mut message, finish_reason, usage, model } = completion;
         let text = message.joined_text();
         if text.trim().is_empty() && message.tool_calls.is_empty() {
@@ -118,7 +121,7 @@ impl Machine {
             }
         }
 
-        let boxed = boxed_answer_of_reply(&text, &parsed);
+        let boxed = boxed_answer(&message, &text, &parsed);
         let message_id = self.push(message);
         self.tell(EventBody::LlmResponse {
             call,
@@ -155,7 +158,8 @@ impl Machine {
 
     /// What follows from a reply without calls.
     fn without_calls(&self, parsed: &ParsedReply, text: &str) -> Verdict {
-        if let Some(problem) = format_error::detect(parsed) {
+        let calls_are_text = self.setup.protocol == ToolProtocol::Text;
+        if let Some(problem) = format_error::detect(parsed, calls_are_text) {
             return self.roll_back_or(RollbackReason::FormatError, problem, StopReason::FormatError);
         }
         let said = parsed.text(text);
@@ -214,7 +218,7 @@ impl Machine {
                 self.stop(StopReason::Error);
             }
             ModelFailureClass::ContextExceeded => {
-                answer_generator::history::drop_last_turn(&mut self.state.pass.history);
+                self.drop_turn();
                 self.state.pass.last_error = Some(report);
                 self.stop(StopReason::ContextLimit);
             }
@@ -231,6 +235,16 @@ impl Machine {
             self.stop(StopReason::Error);
         }
     }
+}
+
+/// The boxed answer of a reply: outside thinking; without a box there, in the thinking, whether that stands in the
+/// text or was reported apart.
+pub(super) fn boxed_answer(message: &Message, text: &str, parsed: &ParsedReply) -> Option<String> {
+    boxed_answer_of_reply(text, parsed).or_else(|| {
+        let in_text =
+            last_boxed(&parsed.text(text)).is_some() || last_boxed(&parsed.thinking(text)).is_some();
+        if in_text { None } else { core_protocol::boxed_answer(&message.joined_thinking()) }
+    })
 }
 
 /// Puts a corrected text in place of a message's text blocks; thinking and media stay where they are.

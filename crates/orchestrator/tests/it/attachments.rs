@@ -1,6 +1,6 @@
 //! Files given with the question: they stand in the first message, in every pass.
 
-use core_protocol::event::LlmPurpose;
+use core_protocol::event::{LlmPurpose, StopReason};
 use core_protocol::{ContentBlock, MediaSource};
 use llm_providers::ToolProtocol;
 use orchestrator::Task;
@@ -48,4 +48,21 @@ fn each_pass_is_given_the_files_again() {
     assert!(said.contains("QUESTION") && said.contains("[1: It went wrong.]"), "{said}");
     assert_eq!(said.matches("# Notes").count(), 1);
     assert!(second.messages[0].content.iter().any(|block| matches!(block, ContentBlock::Image { .. })));
+}
+
+#[test]
+fn an_answer_that_is_forced_before_the_first_reply_knows_the_files() {
+    for protocol in [ToolProtocol::Text, ToolProtocol::Native] {
+        let mut runner = Case::new([boxed("42")]).with(|case| case.task = task()).protocol(protocol).start();
+        runner.machine.limit_reached(StopReason::LimitWall);
+        runner.finish();
+        let record = runner.into_record();
+        let asked = record.requests_for(LlmPurpose::FinalAnswer)[0];
+        assert!(
+            asked.all_text().contains("# Notes") && asked.all_text().contains("FINAL PROMPT"),
+            "{}",
+            asked.layout()
+        );
+        assert!(asked.messages[0].content.iter().any(|block| matches!(block, ContentBlock::Image { .. })));
+    }
 }

@@ -107,15 +107,9 @@ fn a_rollback_leaves_the_history_as_it_was() {
             call("web", "scrape_website", json!({ "url": "wrong" })),
             calls([google("nothing"), google("c")]),
         ] {
-            let record = Case::new([
-                search("a"),
-                dropped.clone(),
-                search("b"),
-                text("Done."),
-                boxed("42"),
-            ])
-            .protocol(protocol)
-            .run();
+            let record = Case::new([search("a"), dropped.clone(), search("b"), text("Done."), boxed("42")])
+                .protocol(protocol)
+                .run();
             let asked = record.requests_for(LlmPurpose::Turn);
             assert_eq!(record.state.rollbacks.total, 1, "{}", record.trace());
             assert_eq!(asked[1].messages, asked[2].messages, "after {dropped:?}");
@@ -143,11 +137,22 @@ fn a_hint_is_given_once_and_not_kept() {
                     .run();
                 let hinted: Vec<bool> =
                     record.requests.iter().map(|request| request.all_text().contains("HINT")).collect();
-                assert_eq!(hinted, [false, false, true, false, false], "{protocol:?}, keep {keep}, {reason:?}");
+                assert_eq!(
+                    hinted,
+                    [false, false, true, false, false],
+                    "{protocol:?}, keep {keep}, {reason:?}"
+                );
                 let retry = &record.requests[2];
                 assert!(retry.last_text().ends_with(&hint), "the hint is said last:\n{}", retry.layout());
                 assert_eq!(retry.transient.as_deref(), Some(hint.as_str()));
-                assert!(record.state.pass.history.iter().all(|entry| !entry.message.joined_text().contains("HINT")));
+                assert!(
+                    record
+                        .state
+                        .pass
+                        .history
+                        .iter()
+                        .all(|entry| !entry.message.joined_text().contains("HINT"))
+                );
             }
         }
     }

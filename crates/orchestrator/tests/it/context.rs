@@ -8,8 +8,9 @@ use core_protocol::event::{EventBody, StopReason};
 use llm_providers::ToolProtocol;
 use orchestrator::machine::{ContextCounts, ContextQuestion};
 
-use crate::harness::{Case, show};
+use crate::harness::Case;
 use crate::script::{boxed, broken, calls, google, search, text};
+use crate::shown::show;
 
 /// Figures of one turn and the smallest window that they fit into.
 struct Figures {
@@ -42,7 +43,7 @@ fn check_bound(figures: &Figures, window: u64) {
         })
         .count(move |_| counts)
         .start();
-    runner.to_end();
+    runner.finish();
     let record = runner.into_record();
     let expected = if over { StopReason::ContextLimit } else { StopReason::Completed };
     assert_eq!(record.outcome().stop_reason, Some(expected), "with a window of {window}");
@@ -66,7 +67,13 @@ fn the_bound_is_where_the_formula_says() {
             doubled_estimate: 2 * (20_000 + 300 + 1_500 + 300 + 4_096 + 1_000),
         },
         Figures {
-            usage: Some(Usage { input: 20_000, output: 300, cache_read: 15_000, cache_write: 4_000, reasoning: 250 }),
+            usage: Some(Usage {
+                input: 20_000,
+                output: 300,
+                cache_read: 15_000,
+                cache_write: 4_000,
+                reasoning: 250,
+            }),
             results: 1_000,
             final_prompt: 200,
             last_exchange: 0,
@@ -131,8 +138,15 @@ fn layout(messages: &[std::sync::Arc<core_protocol::Message>]) -> String {
 
 #[test]
 fn it_is_asked_after_each_turn_with_calls_and_no_other() {
-    let asked =
-        questions(Case::new([search("a"), broken(), search("a"), search("nothing"), search("b"), text("Done."), boxed("42")]));
+    let asked = questions(Case::new([
+        search("a"),
+        broken(),
+        search("a"),
+        search("nothing"),
+        search("b"),
+        text("Done."),
+        boxed("42"),
+    ]));
     assert_eq!(asked.len(), 2);
     assert_eq!(layout(&asked[1].results), r#"user: {"organic":[{"title":"About b"}]}"#);
     assert_eq!(asked[1].final_prompt.joined_text(), "FINAL PROMPT: QUESTION");
@@ -155,8 +169,10 @@ fn a_message_is_counted_once() {
         let told: Vec<bool> = asked.iter().map(|question| question.last_exchange.is_none()).collect();
         assert_eq!(told, [false, false, true], "the local count stands in where the server told nothing");
         let exchange = asked[1].last_exchange.as_ref().expect("nothing was told");
-        let roles: Vec<String> =
-            exchange.iter().map(|message| show(message).split(['[', '{']).next().unwrap_or("").trim().to_owned()).collect();
+        let roles: Vec<String> = exchange
+            .iter()
+            .map(|message| show(message).split(['[', '{']).next().unwrap_or("").trim().to_owned())
+            .collect();
         match protocol {
             ToolProtocol::Text => {
                 assert_eq!(roles, ["user: QUESTION", "assistant:", "user:", "assistant:"]);
@@ -200,13 +216,9 @@ fn a_full_context_on_the_last_turn_is_a_full_context() {
 
 #[test]
 fn all_results_of_a_dropped_turn_go() {
-    let record = Case::new([
-        search("a"),
-        calls([google("b"), google("c")]).usage(99_000, 0),
-        boxed("42"),
-    ])
-    .native()
-    .run();
+    let record = Case::new([search("a"), calls([google("b"), google("c")]).usage(99_000, 0), boxed("42")])
+        .native()
+        .run();
     assert_eq!(record.requests[2].messages.len(), 4, "{}", record.requests[2].layout());
     assert!(!record.requests[2].all_text().contains("About b"));
 }

@@ -39,7 +39,11 @@ fn a_run_ends_with_its_last_turn() {
     let end = &record.decisions[record.decisions.len() - 3..];
     assert_eq!(
         end,
-        ["ask for the answer", "pass 1: max_turns, turns 20, attempts 20, rollbacks 0", "answered: 42 (final_reply)"]
+        [
+            "ask for the answer",
+            "pass 1: max_turns, turns 20, attempts 20, rollbacks 0",
+            "answered: 42 (final_reply)"
+        ]
     );
 }
 
@@ -117,7 +121,13 @@ fn four_errors_in_a_row_are_forgiven_and_the_fifth_ends_the_loop() {
     );
     let rollbacks = &record.state.rollbacks;
     assert_eq!(
-        (rollbacks.total, rollbacks.format_error, rollbacks.duplicate_query, rollbacks.tool_error, rollbacks.refusal),
+        (
+            rollbacks.total,
+            rollbacks.format_error,
+            rollbacks.duplicate_query,
+            rollbacks.tool_error,
+            rollbacks.refusal
+        ),
         (4, 2, 1, 1, 0)
     );
     assert!(!StopReason::FormatError.is_capped());

@@ -5,7 +5,9 @@ use llm_providers::ToolProtocol;
 use orchestrator::machine::ModelFailureClass;
 
 use crate::harness::{Case, Record, Step, check};
-use crate::script::{Reply, boxed, broken, failure, google, calls, permanent, search, text, too_long, transient};
+use crate::script::{
+    Reply, boxed, broken, calls, failure, google, permanent, search, text, too_long, transient,
+};
 
 /// Runs the script and answers whatever is asked after it with the same failure.
 fn run_then_fail(case: Case, class: ModelFailureClass) -> Record {
@@ -98,8 +100,16 @@ fn the_number_of_failures_in_a_row_is_configured() {
 #[test]
 fn any_usable_reply_ends_a_row_of_failures() {
     for between in [search("a"), broken(), text("There is a time constraint.")] {
-        let replies =
-            [transient(), text(""), between, transient(), transient(), search("b"), text("Done."), boxed("42")];
+        let replies = [
+            transient(),
+            text(""),
+            between,
+            transient(),
+            transient(),
+            search("b"),
+            text("Done."),
+            boxed("42"),
+        ];
         let record = Case::new(replies).run();
         assert_eq!(record.outcome().stop_reason, Some(StopReason::Completed));
     }
@@ -162,12 +172,8 @@ user: FINAL PROMPT: QUESTION",
             call.id = Some(id.into());
             call
         };
-        let replies: [Reply; 4] = [
-            calls([named("x", "a")]),
-            calls([named("y", "b"), named("z", "c")]),
-            too_long(),
-            boxed("42"),
-        ];
+        let replies: [Reply; 4] =
+            [calls([named("x", "a")]), calls([named("y", "b"), named("z", "c")]), too_long(), boxed("42")];
         let record = Case::new(replies).protocol(protocol).run();
         assert_eq!(record.outcome().stop_reason, Some(StopReason::ContextLimit));
         assert_eq!(record.requests_for(LlmPurpose::FinalAnswer)[0].layout(), left);

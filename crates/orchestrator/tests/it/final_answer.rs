@@ -88,7 +88,10 @@ fn with_passes_left_an_end_with_a_box_ends_the_run() {
 #[test]
 fn a_pass_that_was_cut_short_is_not_asked_while_passes_are_left_and_asked_when_none_is() {
     check(
-        Case::new([noting_turn(), text("Too slow."), noting_turn(), text("No box.")]).max_turns(1).keep(5).compress(1),
+        Case::new([noting_turn(), text("Too slow."), noting_turn(), text("No box.")])
+            .max_turns(1)
+            .keep(5)
+            .compress(1),
         "1 ask
          box 41
          1 run web/google_search(q: a)
@@ -107,7 +110,10 @@ fn a_pass_that_was_cut_short_is_not_asked_while_passes_are_left_and_asked_when_n
 #[test]
 fn the_last_pass_falls_back_to_its_own_boxes_only() {
     check(
-        Case::new([noting_turn(), text("Too slow."), search("b"), text("No box.")]).max_turns(1).keep(5).compress(1),
+        Case::new([noting_turn(), text("Too slow."), search("b"), text("No box.")])
+            .max_turns(1)
+            .keep(5)
+            .compress(1),
         "1 ask
          box 41
          1 run web/google_search(q: a)
@@ -197,6 +203,13 @@ fn what_counts_as_an_answer() {
 }
 
 #[test]
+fn a_box_outside_that_is_no_answer_leaves_the_one_in_reported_thinking_alone() {
+    let doubt = text(r"It is \boxed{?}.").thinking(r"Maybe \boxed{41}.");
+    let record = Case::new([text("Done."), doubt]).keep(5).run();
+    assert_eq!(record.outcome().answer, None);
+}
+
+#[test]
 fn a_native_call_beside_a_box_is_not_run() {
     let record = Case::new([text("Done."), calls([google("b")]).saying("It is \\boxed{42}.")]).native().run();
     assert_eq!(record.outcome().answer.as_deref(), Some("42"));
@@ -216,21 +229,29 @@ fn what_is_noted_during_the_loop() {
         (&["I go on."], None),
     ];
     for (texts, expected) in cases {
-        let turns = texts.iter().enumerate().map(|(index, words)| search(&format!("query {index}")).saying(words));
+        let turns =
+            texts.iter().enumerate().map(|(index, words)| search(&format!("query {index}")).saying(words));
         let record = Case::new(turns.chain([text("Done."), text("No box.")])).keep(5).run();
         assert_eq!(record.outcome().answer.as_deref(), *expected, "for {texts:?}");
     }
 }
 
 #[test]
+fn a_box_in_reported_thinking_is_noted_where_there_is_none_outside() {
+    for (words, expected) in [("I go on.", "41"), (r"Maybe \boxed{40}.", "40")] {
+        for protocol in [ToolProtocol::Text, ToolProtocol::Native] {
+            let turn = search("a").saying(words).thinking(r"Maybe \boxed{41}.");
+            let record = Case::new([turn, text("Done."), text("No box.")]).protocol(protocol).keep(5).run();
+            assert_eq!(record.outcome().answer.as_deref(), Some(expected), "{words}, {protocol:?}");
+        }
+    }
+}
+
+#[test]
 fn a_box_is_noted_before_its_reply_is_judged() {
-    let record = Case::new([
-        text(r"It is \boxed{41}, see <use_mcp_tool>."),
-        text("Done."),
-        text("No box."),
-    ])
-    .keep(5)
-    .run();
+    let record = Case::new([text(r"It is \boxed{41}, see <use_mcp_tool>."), text("Done."), text("No box.")])
+        .keep(5)
+        .run();
     assert!(record.trace().contains("rollback format_error (1)"));
     assert_eq!(record.outcome().answer.as_deref(), Some("41"));
 }
@@ -264,6 +285,13 @@ fn it_is_asked_for_after_a_reply_with_a_box_unless_that_is_switched_off() {
          answered: 42 (final_reply)",
     );
     check(
+        Case::new([text("It is \\boxed{?}."), boxed("42")]).config(|config| config.skip_final_call = true),
+        "1 ask
+         ask for the answer
+         pass 1: completed, turns 1, attempts 1, rollbacks 0
+         answered: 42 (final_reply)",
+    );
+    check(
         Case::new([noting_turn(), boxed("42")]).max_turns(1).config(|config| config.skip_final_call = true),
         "1 ask
          box 41
@@ -289,8 +317,11 @@ fn a_request_beyond_the_window_gets_smaller_three_times() {
                 .chain((0..failures).map(|_| too_long()))
                 .chain([boxed("42")]);
             let record = Case::new(replies).protocol(protocol).keep(keep).run();
-            let sizes: Vec<usize> =
-                record.requests_for(LlmPurpose::FinalAnswer).iter().map(|request| request.messages.len()).collect();
+            let sizes: Vec<usize> = record
+                .requests_for(LlmPurpose::FinalAnswer)
+                .iter()
+                .map(|request| request.messages.len())
+                .collect();
             assert_eq!(sizes.len(), failures + 1);
             assert!(sizes.windows(2).all(|pair| pair[1] < pair[0]), "{sizes:?}");
             assert_eq!(record.outcome().answer.as_deref(), Some("42"));
@@ -313,15 +344,8 @@ fn a_request_beyond_the_window_gets_smaller_three_times() {
 
 #[test]
 fn a_dropped_pair_is_the_last_one() {
-    let record = Case::new([
-        search("a"),
-        search("b"),
-        search("c"),
-        too_long(),
-        boxed("42"),
-    ])
-    .max_turns(3)
-    .run();
+    let record =
+        Case::new([search("a"), search("b"), search("c"), too_long(), boxed("42")]).max_turns(3).run();
     let asked = record.requests_for(LlmPurpose::FinalAnswer);
     insta::assert_snapshot!(asked[0].layout(), @r#"
     user: QUESTION
@@ -358,14 +382,8 @@ fn getting_smaller_is_no_try() {
 
 #[test]
 fn a_full_context_in_the_loop_and_in_the_end() {
-    let record = Case::new([
-        search("a"),
-        search("b"),
-        search("c").usage(99_000, 0),
-        too_long(),
-        boxed("42"),
-    ])
-    .run();
+    let record =
+        Case::new([search("a"), search("b"), search("c").usage(99_000, 0), too_long(), boxed("42")]).run();
     assert_eq!(record.outcome().stop_reason, Some(StopReason::ContextLimit));
     assert_eq!(record.outcome().answer.as_deref(), Some("42"));
 }
@@ -393,7 +411,9 @@ fn an_errors_text_in_the_results_is_no_answer() {
         .tool(|_| failed("tool_error", false, r"the page says \boxed{13}"))
         .run();
     assert_eq!(record.outcome().answer, None);
-    let record =
-        Case::new([search("a"), text("Done."), text("No box.")]).keep(5).tool(|_| success(r"\boxed{13}")).run();
+    let record = Case::new([search("a"), text("Done."), text("No box.")])
+        .keep(5)
+        .tool(|_| success(r"\boxed{13}"))
+        .run();
     assert_eq!(record.outcome().answer, None);
 }

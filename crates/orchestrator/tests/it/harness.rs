@@ -1,26 +1,21 @@
 //! Drives a machine with a script and writes down what it decides.
 //!
-//! Every request is checked on its way: roles alternate with calls in text, every native call has its one result,
-//! and the log names what was sent.
+//! Every request is checked on its way: it is in the order that models insist on, and the log names what was sent.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use core_protocol::event::{EventBody, LlmPurpose, RollbackReason};
-use core_protocol::{
-    ContentBlock, DialectName, Message, ParseOptions, Role, SegmentKind, ToolDefinition, parse_reply,
-};
+use core_protocol::{DialectName, Message, ToolDefinition};
 use llm_providers::ToolProtocol;
+pub(crate) use orchestrator::Step;
 use orchestrator::config::AgentRole;
 use orchestrator::machine::state::{PlannedCall, RunOutcome, RunState};
 use orchestrator::machine::{ContextCounts, ContextQuestion, ModelCall, StampedEvent, ToolReport};
-pub(crate) use orchestrator::Step;
 use orchestrator::{AgentConfig, Machine, ModelFacts, Prompts, Setup, Task};
 
 use crate::script::{Reply, describe, obedient_tool, offered_tools};
-
-/// What the specification puts in the place of a result that is not sent.
-pub(crate) const OMITTED: &str = "Tool result is omitted to save tokens.";
+use crate::shown::{OMITTED, check_order, show};
 
 /// Steps that no scripted run needs; a machine that takes more does not end.
 const STEP_LIMIT: usize = 20_000;
@@ -75,10 +70,12 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// A run with the defaults of the specification, twenty turns, and calls in text.
+    /// A run with the default settings, twenty turns, and calls in text.
     pub(crate) fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
-        let config =
-            AgentConfig { main_agent: AgentRole { max_turns: 20, ..AgentRole::default() }, ..AgentConfig::default() };
+        let config = AgentConfig {
+            main_agent: AgentRole { max_turns: 20, ..AgentRole::default() },
+            ..AgentConfig::default()
+        };
         Self {
             config,
             task: Task::question("QUESTION"),
@@ -156,7 +153,7 @@ impl Case {
     /// Runs the whole script; every reply of it must be asked for.
     pub(crate) fn run(self) -> Record {
         let mut runner = self.start();
-        runner.to_end();
+        runner.finish();
         let left = runner.replies.len();
         let record = runner.into_record();
         assert_eq!(left, 0, "replies that were not asked for, after:\n{}", record.trace());
@@ -357,7 +354,7 @@ impl Runner {
         &self.decisions
     }
 
-    pub(crate) fn to_end(&mut self) {
+    pub(crate) fn finish(&mut self) {
         while self.step() {}
     }
 
@@ -425,7 +422,8 @@ impl Runner {
         let unlogged = call.messages.len().saturating_sub(view.len());
         let may_be_unlogged = usize::from(transient.is_some());
         assert!(unlogged <= may_be_unlogged, "the log names every message that is sent");
-        let shown_omitted = call.messages.iter().filter(|message| message.joined_text().starts_with(OMITTED)).count();
+        let shown_omitted =
+            call.messages.iter().filter(|message| message.joined_text().starts_with(OMITTED)).count();
         assert_eq!(omitted.len(), shown_omitted, "the log names every result that is omitted");
         assert!(omitted.iter().all(|id| view.contains(id)));
         check_order(&call.messages, call.continue_final_message, self.setup.protocol);
@@ -452,8 +450,10 @@ impl Runner {
         let started: Vec<&StampedEvent> = self
             .events
             .iter()
-            .filter(|event| matches!(&event.body, EventBody::ToolCallStarted { call_id, .. }
-                if calls.iter().any(|planned| planned.call.id == *call_id)))
+            .filter(|event| {
+                matches!(&event.body, EventBody::ToolCallStarted { call_id, .. }
+                if calls.iter().any(|planned| planned.call.id == *call_id))
+            })
             .collect();
         assert!(started.len() >= calls.len(), "every call has an event");
         let (pass, turn) = started.last().map(|event| (event.pass, event.turn)).unwrap_or_default();
@@ -463,102 +463,6 @@ impl Runner {
             .map(|planned| describe(&planned.call.server, &planned.call.tool, &planned.call.arguments))
             .collect();
         self.decisions.push(format!("{prefix}{turn} run {}", named.join(" | ")));
-    }
-}
-
-/// The order that chat templates and native providers insist on.
-pub(crate) fn check_order(messages: &[Arc<Message>], prefixed: bool, protocol: ToolProtocol) {
-    let shown = || messages.iter().map(|message| show(message)).collect::<Vec<_>>().join("\n");
-    assert!(!messages.is_empty(), "an empty request");
-    assert_eq!(messages[0].role, Role::User, "a request begins with the task:\n{}", shown());
-    if !prefixed {
-        assert_ne!(messages[messages.len() - 1].role, Role::Assistant, "nothing to answer:\n{}", shown());
-    }
-    match protocol {
-        ToolProtocol::Text => {
-            for (index, message) in messages.iter().enumerate() {
-                let expected = if index % 2 == 0 { Role::User } else { Role::Assistant };
-                assert_eq!(message.role, expected, "roles do not alternate:\n{}", shown());
-            }
-        }
-        ToolProtocol::Native => check_native_order(messages, &shown()),
-    }
-}
-
-fn check_native_order(messages: &[Arc<Message>], shown: &str) {
-    let mut seen = std::collections::BTreeSet::new();
-    let mut index = 0;
-    while let Some(message) = messages.get(index) {
-        index += 1;
-        assert_ne!(message.role, Role::Tool, "a result without its call:\n{shown}");
-        for call in &message.tool_calls {
-            let answer = messages.get(index).filter(|answer| answer.role == Role::Tool);
-            let answered = answer.and_then(|answer| answer.tool_call_id.as_deref());
-            assert_eq!(answered, Some(call.id.as_str()), "a call without its result:\n{shown}");
-            assert!(seen.insert(call.id.clone()), "the id {} is used twice:\n{shown}", call.id);
-            index += 1;
-        }
-    }
-}
-
-/// One message in one line.
-pub(crate) fn show(message: &Message) -> String {
-    let text = message.joined_text();
-    let mut shown = match message.role {
-        Role::System => "system:".to_owned(),
-        Role::User => "user:".to_owned(),
-        Role::Assistant => "assistant:".to_owned(),
-        Role::Tool => format!("tool {}:", message.tool_call_id.as_deref().unwrap_or("?")),
-    };
-    if !message.joined_thinking().is_empty() {
-        shown.push_str(&format!(" {{{}}}", message.joined_thinking()));
-    }
-    if text == OMITTED {
-        shown.push_str(" (omitted)");
-    } else if message.role == Role::Assistant {
-        shown.push_str(&calls_shortened(&text));
-    } else if !text.is_empty() {
-        shown.push_str(&format!(" {}", shortened(&text)));
-    }
-    for call in &message.tool_calls {
-        shown.push_str(&format!(" [{} {}]", call.id, describe(&call.server, &call.tool, &call.arguments)));
-    }
-    for block in &message.content {
-        match block {
-            ContentBlock::Image { .. } => shown.push_str(" <image>"),
-            ContentBlock::Audio { .. } => shown.push_str(" <audio>"),
-            ContentBlock::File { uri, .. } => shown.push_str(&format!(" <file {uri}>")),
-            ContentBlock::Text { .. } | ContentBlock::Thinking { .. } | ContentBlock::RedactedThinking { .. } => {}
-        }
-    }
-    shown
-}
-
-fn calls_shortened(text: &str) -> String {
-    let parsed = parse_reply(text, &ParseOptions::new(DialectName::McpXml.dialect()));
-    let mut shown = String::new();
-    for segment in &parsed.segments {
-        match segment.kind {
-            SegmentKind::Call(index) => {
-                let call = &parsed.calls[index];
-                shown.push_str(&format!(" [{}]", describe(&call.server, &call.tool, &call.arguments)));
-            }
-            _ => {
-                let piece = shortened(segment.span.of(text));
-                if !piece.is_empty() {
-                    shown.push_str(&format!(" {piece}"));
-                }
-            }
-        }
-    }
-    shown
-}
-
-fn shortened(text: &str) -> String {
-    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match flat.char_indices().nth(80) {
-        Some((end, _)) => format!("{}…", &flat[..end]),
-        None => flat,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use core_protocol::event::EventBody;
 use core_protocol::Role;
+use core_protocol::event::EventBody;
 
 use crate::harness::{Case, Record};
 use crate::script::{Call, boxed, calls, google, text};
@@ -38,7 +38,8 @@ fn check_unique(turns: &[&[&str]]) {
 
 #[test]
 fn ids_of_a_model_are_kept() {
-    let record = Case::new([calls([named("x", "a"), named("y", "b")]), text("Done."), boxed("42")]).native().run();
+    let record =
+        Case::new([calls([named("x", "a"), named("y", "b")]), text("Done."), boxed("42")]).native().run();
     assert_eq!(started(&record), ["x", "y"]);
     let results: Vec<Option<&str>> = record.requests[1]
         .messages

@@ -37,7 +37,12 @@ fn interrupt_after(case: Case, steps: usize, interrupt: impl Fn(&mut Runner)) ->
     loop {
         let step = runner.next_step();
         if let Step::CallModel(call) = &step {
-            assert_ne!(call.purpose, LlmPurpose::Turn, "the loop goes on after:\n{}", runner.decisions().join("\n"));
+            assert_ne!(
+                call.purpose,
+                LlmPurpose::Turn,
+                "the loop goes on after:\n{}",
+                runner.decisions().join("\n")
+            );
             runner.replace_script([boxed("42")]);
         }
         if !runner.perform(step) {
@@ -54,7 +59,8 @@ fn a_limit_forces_an_answer_from_wherever_the_loop_is() {
                 for compress in [0, 5] {
                     // The loop takes nine steps or more: three requests, three or four lots of calls, three counts.
                     for steps in 0..9 {
-                        let case = script(compress, protocol).config(|config| config.tool_calls_per_turn = mode);
+                        let case =
+                            script(compress, protocol).config(|config| config.tool_calls_per_turn = mode);
                         let record = interrupt_after(case, steps, |runner| {
                             assert!(runner.machine.in_loop());
                             runner.machine.limit_reached(reason);
@@ -62,7 +68,10 @@ fn a_limit_forces_an_answer_from_wherever_the_loop_is() {
                         .expect("the run is longer");
                         let outcome = record.outcome();
                         assert_eq!(outcome.stop_reason, Some(reason));
-                        assert_eq!((outcome.status, outcome.answer.as_deref()), (RunStatus::Answered, Some("42")));
+                        assert_eq!(
+                            (outcome.status, outcome.answer.as_deref()),
+                            (RunStatus::Answered, Some("42"))
+                        );
                         assert_eq!(record.state.passes.len(), 1, "no further pass follows a limit");
                         assert_eq!(record.requests_for(LlmPurpose::FailureSummary).len(), 0);
                         assert!(reason.is_capped());
@@ -81,7 +90,7 @@ fn a_limit_falls_back_to_the_last_noted_box() {
     }
     runner.machine.limit_reached(StopReason::LimitTokens);
     runner.replace_script([text("No box.")]);
-    runner.to_end();
+    runner.finish();
     let record = runner.into_record();
     assert_eq!(record.outcome().answer.as_deref(), Some("41"));
     assert_eq!(record.outcome().stop_reason, Some(StopReason::LimitTokens));
@@ -100,7 +109,7 @@ fn a_limit_in_a_later_pass_ends_the_run() {
     let before = runner.machine.state().passes.len();
     runner.machine.limit_reached(StopReason::LimitWall);
     runner.replace_script([boxed("42")]);
-    runner.to_end();
+    runner.finish();
     let record = runner.into_record();
     assert_eq!(record.state.passes.len(), before + 1);
     assert_eq!(record.outcome().stop_reason, Some(StopReason::LimitWall));
@@ -120,7 +129,10 @@ fn a_cancelled_run_is_over_at_once() {
                 });
                 let Some(record) = record else { break };
                 let outcome = record.outcome();
-                assert_eq!((outcome.status, outcome.stop_reason), (RunStatus::Cancelled, Some(StopReason::Cancelled)));
+                assert_eq!(
+                    (outcome.status, outcome.stop_reason),
+                    (RunStatus::Cancelled, Some(StopReason::Cancelled))
+                );
                 places += 1;
             }
             assert!(places >= 12, "{places}");
@@ -134,16 +146,19 @@ fn a_run_that_cannot_be_kept_fails_with_its_reason() {
     runner.step();
     let error = ErrorReport { kind: "io".into(), message: "the disk is full".into(), hint: None };
     runner.machine.fail(error.clone());
-    runner.to_end();
+    runner.finish();
     let record = runner.into_record();
-    assert_eq!((record.outcome().status, record.outcome().stop_reason), (RunStatus::Failed, Some(StopReason::Error)));
+    assert_eq!(
+        (record.outcome().status, record.outcome().stop_reason),
+        (RunStatus::Failed, Some(StopReason::Error))
+    );
     assert_eq!(record.outcome().error, Some(error));
 }
 
 #[test]
 fn nothing_changes_a_run_that_is_over() {
     let mut runner = Case::new([text("Done."), boxed("42")]).start();
-    runner.to_end();
+    runner.finish();
     let before = runner.machine.state().clone();
     runner.machine.limit_reached(StopReason::LimitWall);
     runner.machine.cancel();

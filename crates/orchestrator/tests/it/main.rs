@@ -1,9 +1,13 @@
 //! The loop as a pure machine: a script of replies goes in, a list of decisions comes out. No runtime, no network,
 //! no clock.
 
+// Helpers outside of test functions are test code too.
+#![allow(clippy::expect_used, clippy::panic)]
+
 mod attachments;
 mod budgets;
 mod context;
+mod dialects;
 mod duplicates;
 mod example_runs;
 mod failures;
@@ -19,4 +23,5 @@ mod repair;
 mod resuming;
 mod retention;
 mod script;
+mod shown;
 mod tool_results;

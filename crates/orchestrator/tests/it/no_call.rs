@@ -42,7 +42,11 @@ fn tags_outside_thinking_are_a_format_error_and_inside_are_none() {
             check_reply(Case::new, &text(reply), expected);
         }
         let reply = text(format!("I could use {tag} here.</think>The answer is 42."));
-        check_reply(|replies| Case::new(replies).with(|case| case.starts_in_thinking = true), &reply, "completed");
+        check_reply(
+            |replies| Case::new(replies).with(|case| case.starts_in_thinking = true),
+            &reply,
+            "completed",
+        );
     }
 }
 
@@ -62,7 +66,8 @@ fn blocks_that_cannot_be_read_are_a_format_error() {
 #[test]
 fn a_call_inside_thinking_is_never_run() {
     let whole = xml("web", "google_search", r#"{"q": "a"}"#);
-    let record = Case::new([text(format!("<think>Maybe {whole}</think>The answer is 42.")), boxed("42")]).run();
+    let record =
+        Case::new([text(format!("<think>Maybe {whole}</think>The answer is 42.")), boxed("42")]).run();
     assert!(record.ran().is_empty(), "{}", record.trace());
     let record = Case::new([text(format!("{whole} Hm.</think>The answer is 42.")), boxed("42")])
         .with(|case| case.starts_in_thinking = true)
@@ -111,7 +116,8 @@ fn a_format_error_is_looked_for_before_a_refusal() {
 
 #[test]
 fn refusal_phrases_can_be_configured() {
-    let configured = |replies| Case::new(replies).config(|config| config.refusal_phrases = vec!["no way".into()]);
+    let configured =
+        |replies| Case::new(replies).config(|config| config.refusal_phrases = vec!["no way".into()]);
     check_reply(configured, &text("There is no way."), "rollback refusal (1)");
     check_reply(configured, &text("There is a time constraint."), "completed");
 }
@@ -119,7 +125,11 @@ fn refusal_phrases_can_be_configured() {
 #[test]
 fn a_refusal_phrase_beside_a_call_is_no_refusal() {
     check(
-        Case::new([search("a").saying("There is a time constraint, so I search."), text("Done."), boxed("42")]),
+        Case::new([
+            search("a").saying("There is a time constraint, so I search."),
+            text("Done."),
+            boxed("42"),
+        ]),
         "1 ask
          1 run web/google_search(q: a)
          2 ask

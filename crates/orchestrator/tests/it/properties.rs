@@ -12,8 +12,9 @@ use orchestrator::machine::{ContextCounts, ModelFailureClass};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::harness::{Case, OMITTED, Record, Step};
+use crate::harness::{Case, Record, Step};
 use crate::script::{Call, Reply, calls, failure, one, text};
+use crate::shown::OMITTED;
 
 /// What may come in the middle of a run.
 #[derive(Debug, Clone, Copy)]
@@ -107,7 +108,11 @@ fn any_world() -> impl Strategy<Value = World> {
         Just(Interruption::Cancel),
     ];
     let protocol = prop::sample::select(vec![ToolProtocol::Text, ToolProtocol::Native]);
-    let mode = prop::sample::select(vec![ToolCallsPerTurn::All, ToolCallsPerTurn::First, ToolCallsPerTurn::Parallel]);
+    let mode = prop::sample::select(vec![
+        ToolCallsPerTurn::All,
+        ToolCallsPerTurn::First,
+        ToolCallsPerTurn::Parallel,
+    ]);
     let world = (
         prop::collection::vec(any_reply(), 1..12),
         prop::collection::vec(prop::sample::select(vec![0, 0, 10, 1_000, 90_000]), 1..5),
@@ -236,7 +241,8 @@ fn check_record(record: &Record, world: &World) {
     assert!(!state.passes.is_empty());
     let answers_allowed = if world.keep < 0 { 3 } else { 1 } + 3;
     for pass in 1..=state.pass_number {
-        let asked = |purpose| record.requests_for(purpose).iter().filter(|request| request.pass == pass).count();
+        let asked =
+            |purpose| record.requests_for(purpose).iter().filter(|request| request.pass == pass).count();
         assert!(asked(LlmPurpose::Turn) <= (world.max_turns + world.extra) as usize);
         assert!(asked(LlmPurpose::FinalAnswer) <= answers_allowed);
         assert!(asked(LlmPurpose::FailureSummary) <= 4);
@@ -277,7 +283,7 @@ fn check_calls(record: &Record) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_run_ends_within_its_bounds(world in any_world()) {

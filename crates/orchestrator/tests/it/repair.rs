@@ -16,9 +16,14 @@ fn tool(server: &str, name: &str) -> ToolDefinition {
 }
 
 #[track_caller]
-fn check_repair(configure: impl Fn(Case) -> Case, (server, tool, arguments): (&str, &str, Value), expected: &str) {
+fn check_repair(
+    configure: impl Fn(Case) -> Case,
+    (server, tool, arguments): (&str, &str, Value),
+    expected: &str,
+) {
     for native in [false, true] {
-        let mut case = configure(Case::new([call(server, tool, arguments.clone()), text("Done."), boxed("42")]));
+        let mut case =
+            configure(Case::new([call(server, tool, arguments.clone()), text("Done."), boxed("42")]));
         if native {
             case = case.native();
         }
@@ -46,7 +51,10 @@ fn argument_aliases() {
             ("tool-python", "run_python_code", json!({ "code_block": "1" })),
             "tool-python/run_python_code(code_block: 1, sandbox_id: default)",
         ),
-        (("web", "google_search", json!({ "q": "a", "description": "kept" })), "web/google_search(q: a, description: kept)"),
+        (
+            ("web", "google_search", json!({ "q": "a", "description": "kept" })),
+            "web/google_search(q: a, description: kept)",
+        ),
         (("left", "lookup", json!({ "code": "1" })), "left/lookup(code: 1)"),
     ] {
         // The order of the arguments of an object means nothing.
@@ -89,7 +97,8 @@ fn a_wrong_server_is_corrected_where_one_server_has_the_tool() {
 #[test]
 fn a_corrected_server_is_what_the_model_sees_of_its_reply() {
     let record = Case::new([
-        call("tool-google", "google_search", json!({ "q": "about tool-google" })).saying("I ask tool-google:"),
+        call("tool-google", "google_search", json!({ "q": "about tool-google" }))
+            .saying("I ask tool-google:"),
         text("Done."),
         boxed("42"),
     ])
@@ -105,7 +114,9 @@ fn a_corrected_server_is_what_the_model_sees_of_its_reply() {
     </use_mcp_tool>
     "#);
     let record =
-        Case::new([call("tool-google", "google_search", json!({ "q": "a" })), text("Done."), boxed("42")]).native().run();
+        Case::new([call("tool-google", "google_search", json!({ "q": "a" })), text("Done."), boxed("42")])
+            .native()
+            .run();
     assert_eq!(record.requests[1].messages[1].tool_calls[0].server, "web");
 }
 

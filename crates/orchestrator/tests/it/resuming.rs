@@ -6,7 +6,7 @@ use orchestrator::machine::ContextCounts;
 use serde_json::json;
 
 use crate::harness::{Case, Runner, Step};
-use crate::script::{Reply, boxed, broken, calls, google, one, search, text, too_long, transient};
+use crate::script::{Reply, broken, calls, google, one, search, text, too_long, transient};
 
 /// Two passes with everything in them: rollbacks of each kind, failures, several calls, retention, a full context.
 fn eventful(protocol: ToolProtocol) -> Case {
@@ -42,9 +42,9 @@ fn a_run_whose_state_is_written_down_at_every_step_decides_the_same() {
     for protocol in [ToolProtocol::Text, ToolProtocol::Native] {
         for mode in [ToolCallsPerTurn::All, ToolCallsPerTurn::Parallel] {
             let configured = || {
-                eventful(protocol)
-                    .config(|config| config.tool_calls_per_turn = mode)
-                    .count(|question| ContextCounts { results: question.results.len() as u64, ..Default::default() })
+                eventful(protocol).config(|config| config.tool_calls_per_turn = mode).count(|question| {
+                    ContextCounts { results: question.results.len() as u64, ..Default::default() }
+                })
             };
             let plain = configured().run();
             let written = configured().through_json().run();

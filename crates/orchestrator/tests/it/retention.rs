@@ -4,8 +4,9 @@ use core_protocol::event::LlmPurpose;
 use core_protocol::{Message, Role};
 use llm_providers::ToolProtocol;
 
-use crate::harness::{Case, OMITTED, Record, Request};
+use crate::harness::{Case, Record, Request};
 use crate::script::{Reply, boxed, broken, calls, google, search, text};
+use crate::shown::OMITTED;
 
 /// Turns whose results a request shows in full and in which they are omitted, by number from 1. Every result must be
 /// one or the other as a whole.
@@ -56,7 +57,8 @@ fn check_turns(protocol: ToolProtocol, keep: i64, turns: usize) -> Record {
         assert_eq!(omitted, (1..first_shown).collect::<Vec<_>>(), "{context}, turn {}", request.turn);
         check_assistants(&request.messages, before);
     }
-    let stored: Vec<String> = record.state.pass.history.iter().map(|entry| entry.message.joined_text()).collect();
+    let stored: Vec<String> =
+        record.state.pass.history.iter().map(|entry| entry.message.joined_text()).collect();
     assert!(stored.iter().all(|text| text != OMITTED), "the stored history is left as it was");
     assert!(stored.iter().any(|text| text.contains("About query 1\"")));
     record

@@ -96,8 +96,9 @@ impl Reply {
         }
         let finish_reason = if tool_calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
         let message = Message { tool_calls, ..Message::new(Role::Assistant, content) };
-        let completion = Completion { message, finish_reason, usage: self.usage, model: Some("scripted".into()) };
-        Ok(ModelReply { call, completion, ms: 1, retries: 0 })
+        let completion =
+            Completion { message, finish_reason, usage: self.usage, model: Some("scripted".into()) };
+        Ok(ModelReply { call, completion, ms: 1, retries: 0, discarded: core_protocol::Usage::default() })
     }
 }
 
@@ -209,7 +210,11 @@ pub(crate) fn failed(kind: &str, curable: bool, text: impl Into<String>) -> Tool
 pub(crate) fn obedient_tool(planned: &PlannedCall, offered: &[ToolDefinition]) -> ToolReport {
     let call = &planned.call;
     if !offered.iter().any(|tool| tool.server == call.server) {
-        return failed("unknown_server", false, format!("no server {}; the servers are: web, jina", call.server));
+        return failed(
+            "unknown_server",
+            false,
+            format!("no server {}; the servers are: web, jina", call.server),
+        );
     }
     if !offered.iter().any(|tool| tool.server == call.server && tool.name == call.tool) {
         return failed("unknown_tool", true, format!("Unknown tool: {}", call.tool));

@@ -54,11 +54,7 @@ fn a_search_without_organic_entries_is_rolled_back() {
     ] {
         check_result(search("a"), &success(page), rolled_back);
     }
-    check_result(
-        call("web", "sogou_search", json!({ "q": "a" })),
-        &success(r#"{"organic": []}"#),
-        false,
-    );
+    check_result(call("web", "sogou_search", json!({ "q": "a" })), &success(r#"{"organic": []}"#), false);
 }
 
 #[test]
@@ -98,7 +94,8 @@ fn an_unknown_tool_is_rolled_back_only_where_no_other_call_was_run() {
              answered: 42 (final_reply)",
         );
         let record = check(
-            Case::new([calls([google("a"), unknown(), google("b")]), text("Done."), boxed("42")]).protocol(protocol),
+            Case::new([calls([google("a"), unknown(), google("b")]), text("Done."), boxed("42")])
+                .protocol(protocol),
             "1 ask
              1 run web/google_search(q: a)
              1 run web/no_such_tool()
@@ -265,4 +262,25 @@ fn failed_calls_are_counted() {
     let counts = &record.state.tool_calls;
     assert_eq!((counts.total, counts.failed), (3, 1));
     assert_eq!(counts.by_tool.get("google_search"), Some(&2));
+}
+
+#[test]
+fn results_of_scraping_can_be_cut() {
+    let page = "ä".repeat(30);
+    let case = |tool: &str, limit| {
+        let answer = page.clone();
+        Case::new([call("web", tool, json!({ "url": "u" })), text("Done."), boxed("42")])
+            .config(|config| config.scrape_result_limit = limit)
+            .tool(move |_| success(answer.clone()))
+    };
+    for (tool, limit, whole) in [
+        ("scrape_website", Some(10), false),
+        ("scrape_website", Some(30), true),
+        ("scrape_website", None, true),
+        ("sogou_search", Some(10), true),
+    ] {
+        let record = case(tool, limit).run();
+        let told = record.requests[1].last_text();
+        assert_eq!(told.matches('ä').count(), if whole { 30 } else { 10 }, "{tool}, {limit:?}: {told}");
+    }
 }

@@ -11,13 +11,17 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub enum LibraryError {
     /// A name that cannot be used in document ids and file names.
-    #[error("`{name}` cannot name a library: use 1 to 64 letters, digits, `-`, `_` and `.`, not starting with `.`")]
+    #[error(
+        "`{name}` cannot name a library: use 1 to 64 letters, digits, `-`, `_` and `.`, not starting with `.`"
+    )]
     InvalidName {
         /// The name as given.
         name: String,
     },
     /// Two libraries of one name.
-    #[error("there is already a library `{name}` ({existing}): choose another name, or remove that one first")]
+    #[error(
+        "there is already a library `{name}` ({existing}): choose another name, or remove that one first"
+    )]
     DuplicateName {
         /// The name.
         name: String,
@@ -73,7 +77,9 @@ pub enum LibraryError {
         nearest: Vec<String>,
     },
     /// An offset at or past the end of a document.
-    #[error("offset {offset} is past the end of document `{id}`, which has {total} characters: give an offset below {total}")]
+    #[error(
+        "offset {offset} is past the end of document `{id}`, which has {total} characters: give an offset below {total}"
+    )]
     OffsetPastEnd {
         /// The document.
         id: String,

@@ -127,7 +127,9 @@ pub(super) fn document(key: &str, path: &Path, bytes: &[u8]) -> Result<Document,
     // Parsers of foreign formats have been seen to panic; one file must not end the whole folder.
     let read = match catch_unwind(|| to_markdown(bytes, name)) {
         Ok(Ok(read)) => read,
-        Ok(Err(ReadingError::Unsupported { .. } | ReadingError::Binary { .. })) => return Err(Skip::Unsupported),
+        Ok(Err(ReadingError::Unsupported { .. } | ReadingError::Binary { .. })) => {
+            return Err(Skip::Unsupported);
+        }
         Ok(Err(ReadingError::Broken { .. })) | Err(_) => return Err(Skip::Unreadable),
     };
     let text = read.markdown;
@@ -138,7 +140,14 @@ pub(super) fn document(key: &str, path: &Path, bytes: &[u8]) -> Result<Document,
         (None, None) => (file_title(name), text),
     };
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(TITLE_LIMIT).collect();
-    Ok(Document { id: key.to_owned(), title, body, source: path.display().to_string(), license: None, group: None })
+    Ok(Document {
+        id: key.to_owned(),
+        title,
+        body,
+        source: path.display().to_string(),
+        license: None,
+        group: None,
+    })
 }
 
 /// The first-level heading that a text starts with, and the text after it.
@@ -168,7 +177,12 @@ mod tests {
             ("a/b.md", "# Real title\n\nText", "Real title", "Text"),
             ("a/notes.v2.txt", "No heading", "notes.v2", "No heading"),
             ("README", "## Second level", "README", "## Second level"),
-            ("page.html", "<title>Page</title><h1>Page</h1><p>Words of a page.</p>", "Page", "Words of a page."),
+            (
+                "page.html",
+                "<title>Page</title><h1>Page</h1><p>Words of a page.</p>",
+                "Page",
+                "Words of a page.",
+            ),
             ("x.md", "\n\n#   Spaced   out  \nText", "Spaced out", "Text"),
             ("x.md", "# \nText", "x", "# \nText"),
         ] {

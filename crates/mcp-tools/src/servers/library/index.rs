@@ -257,7 +257,8 @@ impl Saved {
     fn create(directory: &Path) -> Result<Self, Failure> {
         let engine_dir = directory.join(ENGINE_DIR);
         fs::create_dir_all(&engine_dir)?;
-        let engine = MmapDirectory::open(&engine_dir).map_err(|error| Failure::Directory(error.to_string()))?;
+        let engine =
+            MmapDirectory::open(&engine_dir).map_err(|error| Failure::Directory(error.to_string()))?;
         let (schema, fields) = schema();
         let index = Index::create(engine, schema, IndexSettings::default())?;
         Ok(Self::new(index, fields, Manifest::default()))

@@ -73,8 +73,7 @@ impl Inventory {
                 items.extend(listing.files.into_iter().map(|(key, file)| (key, Item::File(file))));
             }
             Source::JsonLines(path) => {
-                let metadata =
-                    fs::metadata(path).map_err(|error| LibraryError::io("read", path, error))?;
+                let metadata = fs::metadata(path).map_err(|error| LibraryError::io("read", path, error))?;
                 let stamp = Stamp::of(&metadata);
                 let file = File { path: path.clone(), size: metadata.len(), stamp };
                 items.insert(String::new(), Item::JsonLines(file));

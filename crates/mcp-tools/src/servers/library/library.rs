@@ -70,6 +70,8 @@ pub struct CollectionReport {
 /// Collections that are open and up to date as of their opening.
 pub struct Library {
     indexes: Vec<CollectionIndex>,
+    /// Collections that could not be opened.
+    failures: Vec<(String, LibraryError)>,
 }
 
 impl std::fmt::Debug for Library {
@@ -103,12 +105,36 @@ impl Library {
         stop: &AtomicBool,
     ) -> Result<Self, LibraryError> {
         options.check()?;
+        let mut library = Self::open_available(options, progress, stop);
+        match library.failures.is_empty() {
+            true => Ok(library),
+            false => Err(library.failures.remove(0).1),
+        }
+    }
+
+    /// Opens what can be opened; the rest is named in the notes of searches.
+    pub(super) fn open_available(
+        options: &LibraryOptions,
+        progress: &(dyn Fn(usize, usize) + Sync),
+        stop: &AtomicBool,
+    ) -> Self {
         let observer = Observer { progress, stop };
-        let open = |collection| {
-            index::open(collection, options.cache_dir.as_deref(), options.limits, &observer)
-        };
-        let indexes = options.collections.iter().map(open).collect::<Result<_, _>>()?;
-        Ok(Self { indexes })
+        let mut library = Self { indexes: Vec::new(), failures: Vec::new() };
+        for collection in &options.collections {
+            match index::open(collection, options.cache_dir.as_deref(), options.limits, &observer) {
+                Ok(index) => library.indexes.push(index),
+                Err(error) => {
+                    tracing::warn!(library = collection.name, %error, "a library cannot be opened");
+                    library.failures.push((collection.name.clone(), error));
+                }
+            }
+        }
+        library
+    }
+
+    /// The first failure, where nothing could be opened.
+    pub(super) fn failure(&self) -> Option<&LibraryError> {
+        self.failures.first().map(|(_, error)| error).filter(|_| self.indexes.is_empty())
     }
 
     /// Searches all collections. Any text is a valid query: words, and phrases in quotation marks.
@@ -117,7 +143,15 @@ impl Library {
     ///
     /// [`LibraryError::EmptyQuery`] for white space, [`LibraryError::Index`] for a damaged index.
     pub fn search(&self, query: &str, num: usize) -> Result<SearchAnswer, LibraryError> {
-        search::search(&self.indexes, query, num)
+        let mut answer = search::search(&self.indexes, query, num)?;
+        for (name, error) in &self.failures {
+            let note = answer.note.get_or_insert_default();
+            if !note.is_empty() {
+                note.push(' ');
+            }
+            note.push_str(&format!("The library `{name}` was not searched: {error}."));
+        }
+        Ok(answer)
     }
 
     /// Reads a page of a document from `offset` characters on.
@@ -140,7 +174,7 @@ impl Library {
     /// them anew. Says whether there were any.
     pub fn discard_damaged(&self) -> bool {
         let directories = self.indexes.iter().filter_map(|index| index.directory.as_deref());
-        directories.fold(false, |any, directory| index::discard_if_damaged(directory) || any)
+        directories.filter(|directory| index::discard_if_damaged(directory)).count() > 0
     }
 }
 

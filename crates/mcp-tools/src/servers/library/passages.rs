@@ -156,10 +156,7 @@ mod tests {
             })
             .map(|(line, headings)| (&line[..line.len().min(7)], headings))
             .collect();
-        assert_eq!(
-            starts,
-            [("# Book", ""), ("## One", "Book"), ("Words o", "Book One"), ("# Other", "")]
-        );
+        assert_eq!(starts, [("# Book", ""), ("## One", "Book"), ("Words o", "Book One"), ("# Other", "")]);
     }
 
     #[test]

@@ -20,11 +20,11 @@ const QUERY_LIMIT: usize = 4000;
 const WORD_LIMIT: usize = 48;
 
 /// What a word weighs in a title, against the text.
-fn title_weight() -> f32 { std::env::var("TITLE_WEIGHT").ok().and_then(|v| v.parse().ok()).unwrap_or(1.2) }
+const TITLE_WEIGHT: f32 = 0.8;
 /// What of the smaller scores of a word counts beside the largest.
-fn tie_breaker() -> f32 { std::env::var("TIE_BREAKER").ok().and_then(|v| v.parse().ok()).unwrap_or(0.3) }
+const TIE_BREAKER: f32 = 0.3;
 /// What two words next to each other weigh, against the same words apart.
-fn pair_weight() -> f32 { std::env::var("PAIR_WEIGHT").ok().and_then(|v| v.parse().ok()).unwrap_or(0.4) }
+const PAIR_WEIGHT: f32 = 0.2;
 
 /// A query, taken apart.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -85,7 +85,9 @@ impl ParsedQuery {
             if parsed.words.len() >= WORD_LIMIT {
                 break;
             }
-            if let Some((start, end, symbol)) = symbols.iter().find(|(start, end, _)| (*start..*end).contains(&token.start)) {
+            if let Some((start, end, symbol)) =
+                symbols.iter().find(|(start, end, _)| (*start..*end).contains(&token.start))
+            {
                 if *start == token.start || previous.is_none_or(|previous| previous.start < *start) {
                     let mut plain = vec![token.term.clone()];
                     while let Some(next) = tokens.next_if(|next| next.start < *end) {
@@ -109,7 +111,9 @@ impl ParsedQuery {
             // A character alone is looked for only where it stands alone.
             let joined = token.is_unspaced
                 && (follows && previous.is_some_and(|before| before.is_unspaced)
-                    || tokens.peek().is_some_and(|next| next.is_unspaced && next.position == token.position + 1));
+                    || tokens
+                        .peek()
+                        .is_some_and(|next| next.is_unspaced && next.position == token.position + 1));
             if !joined {
                 parsed.add(Word::Text(token.term.clone()));
             }
@@ -151,12 +155,13 @@ impl ParsedQuery {
             clauses.push((Occur::Should, word_query(fields, word)));
         }
         for pair in &self.pairs {
-            clauses.push((Occur::Should, boosted(phrase_query(fields.body, pair), pair_weight())));
+            clauses.push((Occur::Should, boosted(phrase_query(fields.body, pair), PAIR_WEIGHT)));
         }
         let occur = if phrases_required { Occur::Must } else { Occur::Should };
         for phrase in &self.phrases {
             let either = [fields.body, fields.title].map(|field| phrase_query(field, phrase));
-            clauses.push((occur, Box::new(DisjunctionMaxQuery::with_tie_breaker(either.into(), tie_breaker()))));
+            clauses
+                .push((occur, Box::new(DisjunctionMaxQuery::with_tie_breaker(either.into(), TIE_BREAKER))));
         }
         (!clauses.is_empty()).then(|| Box::new(BooleanQuery::new(clauses)) as Box<dyn Query>)
     }
@@ -166,7 +171,7 @@ fn word_query(fields: Fields, word: &Word) -> Box<dyn Query> {
     let prose = |term: &str, weight: f32| {
         [
             boosted(term_query(fields.body, term), weight),
-            boosted(term_query(fields.title, term), weight * title_weight()),
+            boosted(term_query(fields.title, term), weight * TITLE_WEIGHT),
         ]
     };
     let mut either: Vec<Box<dyn Query>> = Vec::new();
@@ -188,10 +193,10 @@ fn word_query(fields: Fields, word: &Word) -> Box<dyn Query> {
         Word::Characters(first, second) => {
             let places = vec![(0, first.clone()), (1, second.clone())];
             either.push(phrase_query(fields.body, &places));
-            either.push(boosted(phrase_query(fields.title, &places), title_weight()));
+            either.push(boosted(phrase_query(fields.title, &places), TITLE_WEIGHT));
         }
     }
-    Box::new(DisjunctionMaxQuery::with_tie_breaker(either, tie_breaker()))
+    Box::new(DisjunctionMaxQuery::with_tie_breaker(either, TIE_BREAKER))
 }
 
 fn boosted(query: Box<dyn Query>, weight: f32) -> Box<dyn Query> {
@@ -314,10 +319,8 @@ mod tests {
             ("\"\" \"!\"", vec![]),
         ] {
             let phrases = ParsedQuery::new(query).phrases;
-            let terms: Vec<Vec<&str>> = phrases
-                .iter()
-                .map(|phrase| phrase.iter().map(|(_, term)| term.as_str()).collect())
-                .collect();
+            let terms: Vec<Vec<&str>> =
+                phrases.iter().map(|phrase| phrase.iter().map(|(_, term)| term.as_str()).collect()).collect();
             if query.contains("curly") {
                 assert_eq!(terms.len(), 2);
             } else {

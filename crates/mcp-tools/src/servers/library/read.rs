@@ -94,8 +94,7 @@ fn page(index: &CollectionIndex, document: &str, offset: u64) -> Result<Option<P
     let mut room = PAGE_CHARACTERS as u64;
     for (_, address) in &addresses[first..] {
         let body = stored(*address)?.body;
-        let piece: String =
-            body.chars().skip(skip as usize).take(room as usize).collect();
+        let piece: String = body.chars().skip(skip as usize).take(room as usize).collect();
         room -= piece.chars().count() as u64;
         skip = 0;
         text.push_str(&piece);

@@ -234,7 +234,8 @@ impl Registry {
             freshness: Freshness::NotIndexed,
         };
         let Some(collection) = self.collection(added) else {
-            info.freshness = Freshness::Unreadable(format!("{} holds no library", self.starter_dir().display()));
+            info.freshness =
+                Freshness::Unreadable(format!("{} holds no library", self.starter_dir().display()));
             return info;
         };
         let directory = self.index_dir(&collection);

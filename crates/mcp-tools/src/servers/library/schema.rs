@@ -47,8 +47,7 @@ pub(super) fn schema() -> (Schema, Fields) {
         id: builder.add_text_field("id", STRING | STORED),
         title: builder.add_text_field("title", prose.clone()),
         body: builder.add_text_field("body", prose | STORED),
-        symbols: builder
-            .add_text_field("symbols", searched(analysis::SYMBOLS, IndexRecordOption::WithFreqs)),
+        symbols: builder.add_text_field("symbols", searched(analysis::SYMBOLS, IndexRecordOption::WithFreqs)),
         start: builder.add_u64_field("start", FAST),
         name: builder.add_text_field("name", STORED),
         source: builder.add_text_field("source", STORED),

@@ -1,7 +1,10 @@
 //! Searching several indexes as if they were one.
 //!
 //! Decides which documents are shown and in which order. Scores are those of one large index: the
-//! statistics of words are summed over all collections before anything is scored.
+//! statistics of words are summed over all collections before anything is scored. The weights here
+//! and in `query` were found with 63 questions by hand and 300 descriptions of articles over the
+//! starter library: mean reciprocal rank 0.72 and 0.66 (0.57 and 0.43 with titles at 2.5 and no
+//! regard to coverage).
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -23,11 +26,13 @@ pub const MAX_RESULTS: usize = 50;
 const PASSAGES_PER_RESULT: usize = 6;
 /// Passages that are looked at in any case.
 const MIN_PASSAGES: usize = 48;
+/// What of its score a passage loses that holds nothing of the query's weight; one that holds half
+/// of it loses half as much.
+const COVERAGE: f32 = 0.7;
 /// What the second passage of a document adds to the score of its best.
-fn second_passage() -> f32 { std::env::var("SECOND_PASSAGE").ok().and_then(|v| v.parse().ok()).unwrap_or(0.1) }
+const SECOND_PASSAGE: f32 = 0.2;
 /// What is left of a document's score for each result of its group that is shown before it.
-fn coverage_w() -> f32 { std::env::var("COVERAGE").ok().and_then(|v| v.parse().ok()).unwrap_or(0.5) }
-fn spread_w() -> f32 { std::env::var("SPREAD").ok().and_then(|v| v.parse().ok()).unwrap_or(0.95) }
+const SPREAD: f32 = 0.9;
 
 /// What a search found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -51,8 +56,9 @@ pub struct SearchResult {
     /// The sentences of its best passage that hold the most of the query, plain text of at most
     /// 400 characters.
     pub snippet: String,
-    /// BM25 of the best passage, with a little for the second. Comparable within one search only;
-    /// the order of the results also spreads them over the groups.
+    /// BM25 of the best passage, less where it holds a part of the query only, with a little for the
+    /// second. Comparable within one search only; the order of the results also spreads them over
+    /// the groups.
     pub score: f32,
 }
 
@@ -86,7 +92,9 @@ pub(super) fn search(
     if hits.is_empty() && !parsed.phrases.is_empty() {
         hits = find(indexes, &parsed, false, num)?;
         if !hits.is_empty() {
-            note = Some("No document holds the quoted words next to each other; these hold them apart.".to_owned());
+            note = Some(
+                "No document holds the quoted words next to each other; these hold them apart.".to_owned(),
+            );
         }
     }
     if hits.is_empty() {
@@ -95,7 +103,7 @@ pub(super) fn search(
     let mut snippets = Snippets::new(&weighted_terms(indexes, &parsed));
     for hit in &mut hits {
         let held = snippets.coverage(&[&hit.passage.title, &hit.passage.body]);
-        hit.score *= 1.0 - coverage_w() * (1.0 - held);
+        hit.score *= 1.0 - COVERAGE * (1.0 - held);
     }
     hits.sort_by(|a, b| b.score.total_cmp(&a.score));
     let chosen = spread(candidates(indexes, hits), num);
@@ -166,7 +174,7 @@ fn candidates(indexes: &[CollectionIndex], hits: Vec<Hit>) -> Vec<Candidate> {
         let key = (hit.index, hit.passage.id.clone());
         if let Some((place, passages)) = places.get_mut(&key) {
             if *passages == 1 {
-                candidates[*place].score += hit.score * second_passage();
+                candidates[*place].score += hit.score * SECOND_PASSAGE;
             }
             *passages += 1;
             continue;
@@ -188,7 +196,7 @@ fn spread(mut candidates: Vec<Candidate>, num: usize) -> Vec<Candidate> {
     let mut chosen = Vec::new();
     while chosen.len() < num {
         let value = |candidate: &Candidate| {
-            candidate.score * spread_w().powi(taken.get(&candidate.group).copied().unwrap_or_default())
+            candidate.score * SPREAD.powi(taken.get(&candidate.group).copied().unwrap_or_default())
         };
         let mut best: Option<(usize, f32)> = None;
         for (place, candidate) in candidates.iter().enumerate() {
@@ -216,9 +224,9 @@ fn weighted_terms(indexes: &[CollectionIndex], parsed: &ParsedQuery) -> Vec<(Str
             let wanted = Term::from_field_text(field, &term);
             statistics.doc_freq(&wanted).unwrap_or_default()
         };
-        let holders = indexes.first().map_or(0, |index| {
-            frequency(index.fields.body).max(frequency(index.fields.symbols))
-        });
+        let holders = indexes
+            .first()
+            .map_or(0, |index| frequency(index.fields.body).max(frequency(index.fields.symbols)));
         let weight = (1.0 + total / (holders as f32 + 0.5)).ln();
         if seen.insert(term.clone()) {
             weighted.push((term, weight));

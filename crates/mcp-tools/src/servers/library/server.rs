@@ -4,6 +4,7 @@
 //! are opened on a thread of their own, and the first calls wait for them, so that a search never
 //! sees half of a library. A damaged index is built anew and the call tried once more.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -33,8 +34,8 @@ const READY_LIMIT: Duration = Duration::from_secs(240);
 
 /// The built-in server `library` over these collections.
 ///
-/// It starts without waiting for the indexes. Collections that turn out to be unreadable make each
-/// call an error that says why.
+/// It starts without waiting for the indexes. Collections that turn out to be unreadable are named in
+/// the results of searches; where there are no others, calls are errors that say why.
 ///
 /// # Errors
 ///
@@ -106,7 +107,8 @@ impl Shelf {
             shelf.state.send_replace(state);
         });
         if let Err(error) = spawned {
-            self.state.send_replace(State::Failed(format!("cannot start a thread to open the library: {error}")));
+            self.state
+                .send_replace(State::Failed(format!("cannot start a thread to open the library: {error}")));
         }
     }
 
@@ -115,9 +117,13 @@ impl Shelf {
             self.done.store(done, Ordering::Relaxed);
             self.total.store(total, Ordering::Relaxed);
         };
-        match Library::open_watched(&self.options, &progress, &self.stop) {
-            Ok(library) => State::Open(Arc::new(library)),
-            Err(error) => State::Failed(error.to_string()),
+        let open = || Library::open_available(&self.options, &progress, &self.stop);
+        match catch_unwind(AssertUnwindSafe(open)) {
+            Ok(library) => match library.failure() {
+                Some(error) => State::Failed(error.to_string()),
+                None => State::Open(Arc::new(library)),
+            },
+            Err(_) => State::Failed("the library cannot be opened: its index fails".to_owned()),
         }
     }
 
@@ -133,7 +139,9 @@ impl Shelf {
             Ok(Err(_)) => Err("the library was closed".to_owned()),
             Err(_) => {
                 let (done, total) = (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed));
-                Err(format!("the library is still being indexed ({done} of {total} files): try again in a minute"))
+                Err(format!(
+                    "the library is still being indexed ({done} of {total} files): try again in a minute"
+                ))
             }
         }
     }
@@ -237,7 +245,8 @@ impl ServerHandler for Handler {}
 
 /// A count as models write it: a number, a number with a fraction, digits in quotes, nothing.
 fn lenient_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let wrong = |value: &Value| serde::de::Error::custom(format!("expected a number of 0 or more, not {value}"));
+    let wrong =
+        |value: &Value| serde::de::Error::custom(format!("expected a number of 0 or more, not {value}"));
     let value = Value::deserialize(deserializer)?;
     let number = match &value {
         Value::Null => return Ok(None),

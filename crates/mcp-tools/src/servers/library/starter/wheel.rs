@@ -20,7 +20,8 @@ pub(super) struct Wheel<'a> {
 impl<'a> Wheel<'a> {
     /// Opens a wheel; `name` is for errors.
     pub(super) fn open(name: &'static str, bytes: &'a [u8]) -> Result<Self, LibraryError> {
-        let archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| damaged(name, "", &error.to_string()))?;
+        let archive =
+            ZipArchive::new(Cursor::new(bytes)).map_err(|error| damaged(name, "", &error.to_string()))?;
         Ok(Self { name, archive })
     }
 
