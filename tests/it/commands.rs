@@ -85,14 +85,20 @@ async fn the_reader_answers_without_any_model() {
 #[tokio::test]
 async fn folders_of_ones_own_are_searched() {
     let home = Home::new();
-    home.write("papers/bridge.md", "# Ferrow Bridge\n\nThe Ferrow Bridge was opened on 3 May 1883 by the mayor.\n");
+    home.write(
+        "papers/bridge.md",
+        "# Ferrow Bridge\n\nThe Ferrow Bridge was opened on 3 May 1883 by the mayor.\n",
+    );
     home.write("papers/mill.md", "# Ferrow Mill\n\nThe Ferrow Mill ground corn until 1911.\n");
     let said = home.run(&["ask", "--docs", "papers", "In which year was the Ferrow Bridge opened?"]).await;
     assert_eq!((said.code, said.stdout.trim()), (0, "1883"), "{}", said.stderr);
     let added = home.run(&["library", "add", "papers", "--name", "mine"]).await;
     assert_eq!(added.code, 0, "{}", added.stderr);
     let listed = home.run(&["library", "list", "--output", "json"]).await.json();
-    assert_eq!((&listed["libraries"][0]["name"], &listed["libraries"][0]["documents"]), (&"mine".into(), &2.into()));
+    assert_eq!(
+        (&listed["libraries"][0]["name"], &listed["libraries"][0]["documents"]),
+        (&"mine".into(), &2.into())
+    );
     let said = home.run(&["ask", "In which year was the Ferrow Bridge opened?"]).await;
     assert_eq!((said.code, said.stdout.trim()), (0, "1883"), "{}", said.stderr);
     assert_eq!(home.run(&["library", "remove", "mine"]).await.code, 0);

@@ -17,7 +17,7 @@ use clap_complete::Shell;
                   with the program. Set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama or vLLM on this machine, \
                   and the same command uses that model.",
     after_help = "Examples:\n  \
-                  fathom ask \"In which year was the university founded where Johannes Kepler studied?\"\n  \
+                  fathom ask \"In which year was the author of Frankenstein born?\"\n  \
                   fathom ask --docs ./papers \"Which dataset did the authors use?\"\n  \
                   OPENAI_API_KEY=… fathom ask --agent research \"…\"\n  \
                   fathom ask -s llm.provider=vllm -s llm.base_url=http://127.0.0.1:8000/v1 -s llm.model_name=… \"…\"\n  \

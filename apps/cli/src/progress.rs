@@ -90,10 +90,8 @@ impl Progress {
                 };
                 self.wait(event, &format!("writing, {written} characters"));
             }
-            EventBody::LlmResponse { usage, .. } => {
-                if let Some(usage) = usage {
-                    self.state().tokens += usage.input + usage.output;
-                }
+            EventBody::LlmResponse { usage: Some(usage), .. } => {
+                self.state().tokens += usage.input + usage.output;
             }
             EventBody::LlmRetry { attempt, message, wait_ms, .. } => self.say(
                 Look::Warning,

