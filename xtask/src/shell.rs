@@ -13,11 +13,15 @@ pub fn root() -> PathBuf {
 /// Runs cargo at the top of the repository.
 pub fn cargo(arguments: &[&str]) -> anyhow::Result<()> {
     eprintln!("$ cargo {}", arguments.join(" "));
-    let status = Command::new(env!("CARGO"))
-        .args(arguments)
-        .current_dir(root())
-        .status()
-        .context("cargo does not start")?;
+    let mut command = Command::new(env!("CARGO"));
+    // What cargo said to this program about itself would make the build scripts of others run again.
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
+    let status = command.args(arguments).current_dir(root()).status().context("cargo does not start")?;
     if !status.success() {
         bail!("cargo {} failed ({status})", arguments.join(" "));
     }

@@ -97,7 +97,7 @@ impl LlmClient {
     /// A client around a provider of one's own.
     #[must_use]
     pub fn with_provider(provider: Arc<dyn Provider>, config: &LlmConfig) -> Self {
-        tokens::warm_up();
+        let counter = TokenCounter::new(provider.tokenizer());
         let endpoint = Endpoint {
             provider: provider.name().to_owned(),
             model: provider.model().to_owned(),
@@ -112,7 +112,7 @@ impl LlmClient {
             config: config.clone(),
             endpoint: Arc::new(endpoint),
             max_context_length,
-            counter: Arc::default(),
+            counter: Arc::new(counter),
             answered: AtomicBool::new(false),
         }))
     }

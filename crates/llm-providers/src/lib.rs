@@ -49,7 +49,7 @@ pub use environment::Environment;
 pub use error::{Endpoint, LlmError, TimeoutStage, Unreachable};
 pub use native_call::unreadable_arguments;
 pub use price::Price;
-pub use provider::{Capabilities, ChatRequest, EventStream, Provider, StreamEvent};
+pub use provider::{Capabilities, ChatRequest, EventStream, Provider, StreamEvent, Tokenizer};
 pub use quirks::{AssistantPrefix, Auth, Quirks, SendReasoning};
 pub use registry::Registry;
 pub use secret::Secret;

@@ -76,6 +76,16 @@ pub struct Capabilities {
     pub context_length: Option<u64>,
 }
 
+/// How tokens are counted before a server has counted them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Tokenizer {
+    /// OpenAI's o200k: exact for its models, an estimate for others.
+    #[default]
+    O200k,
+    /// A quarter of the bytes: for what has no tokenizer. Needs no tables.
+    QuarterOfBytes,
+}
+
 /// A stream of events, ended by [`StreamEvent::Done`] or by an error.
 pub type EventStream = BoxStream<'static, Result<StreamEvent, LlmError>>;
 
@@ -92,6 +102,11 @@ pub trait Provider: Send + Sync {
 
     /// What it can do.
     fn capabilities(&self) -> Capabilities;
+
+    /// How its tokens are counted.
+    fn tokenizer(&self) -> Tokenizer {
+        Tokenizer::default()
+    }
 
     /// One try: no retries, no limits of time.
     ///

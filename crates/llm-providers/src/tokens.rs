@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 
 use core_protocol::{ContentBlock, MediaSource, Message, ToolDefinition};
 
-use crate::ChatRequest;
+use crate::{ChatRequest, Tokenizer};
 
 /// Tokens that a chat template adds to a message (OpenAI's published figure is 3, others have up to 6).
 const PER_MESSAGE: u64 = 4;
@@ -116,6 +116,7 @@ pub(crate) fn upper_bound(request: &ChatRequest) -> u64 {
 /// Counts for one client: remembers messages and learns from the server's figures.
 #[derive(Debug, Default)]
 pub(crate) struct TokenCounter {
+    tokenizer: Tokenizer,
     messages: CountCache<Message>,
     systems: CountCache<str>,
     tools: CountCache<[ToolDefinition]>,
@@ -124,9 +125,24 @@ pub(crate) struct TokenCounter {
 }
 
 impl TokenCounter {
+    /// A counter; one that needs tables begins to load them.
+    pub(crate) fn new(tokenizer: Tokenizer) -> Self {
+        if tokenizer == Tokenizer::O200k {
+            warm_up();
+        }
+        Self { tokenizer, ..Self::default() }
+    }
+
     /// Tokens of a text, corrected.
     pub(crate) fn text(&self, text: &str) -> u64 {
-        self.correct(count_text(text))
+        self.correct(self.raw_text(text))
+    }
+
+    fn raw_text(&self, text: &str) -> u64 {
+        match self.tokenizer {
+            Tokenizer::O200k => count_text(text),
+            Tokenizer::QuarterOfBytes => (text.len() as u64).div_ceil(4),
+        }
     }
 
     /// Tokens of a message, corrected.
@@ -169,15 +185,17 @@ impl TokenCounter {
     }
 
     fn raw_message(&self, message: &Arc<Message>) -> u64 {
-        self.messages.get(message, |message| measure_message(message, &count_text))
+        self.messages.get(message, |message| measure_message(message, &|text| self.raw_text(text)))
     }
 
     fn raw_request(&self, request: &ChatRequest) -> u64 {
         let messages =
             request.messages.iter().fold(0u64, |sum, message| sum.saturating_add(self.raw_message(message)));
         messages
-            .saturating_add(self.systems.get(&request.system, |system| count_text(system) + PER_MESSAGE))
-            .saturating_add(self.tools.get(&request.tools, |tools| measure_tools(tools, &count_text)))
+            .saturating_add(self.systems.get(&request.system, |system| self.raw_text(system) + PER_MESSAGE))
+            .saturating_add(
+                self.tools.get(&request.tools, |tools| measure_tools(tools, &|text| self.raw_text(text))),
+            )
             .saturating_add(PER_MESSAGE)
     }
 }

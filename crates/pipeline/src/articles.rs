@@ -8,6 +8,7 @@ use crate::config::ConfTree;
 const DOCUMENTATION: &[(&str, &str)] = &[
     ("README.md", include_str!("../../../README.md")),
     ("ARCHITECTURE.md", include_str!("../../../ARCHITECTURE.md")),
+    ("core-protocol.md", include_str!("../../core-protocol/README.md")),
     ("llm-providers.md", include_str!("../../llm-providers/README.md")),
     ("mcp-tools.md", include_str!("../../mcp-tools/README.md")),
     ("answer-generator.md", include_str!("../../answer-generator/README.md")),

@@ -140,7 +140,11 @@ impl Pipeline {
         };
         let log = RunLog::create(&run_dir, &run_id, self.scrubber(), observer)
             .map_err(|source| write_error("the log of the run in", &run_dir, source))?;
-        let tools = ToolManager::start(specs, self.manager_options(&run_dir)).await;
+        let tools = tokio::select! {
+            tools = ToolManager::start(specs, self.manager_options(&run_dir)) => tools,
+            // A server may take its time to start, and nobody waits for it any more.
+            () = cancel.cancelled() => ToolManager::start(Vec::new(), self.manager_options(&run_dir)).await,
+        };
         let mut servers = tools.statuses();
         servers.extend(missing);
         let begun = log.emit(OUTSIDE, self.run_started(&question, &attachments, servers));
@@ -178,8 +182,6 @@ impl Pipeline {
         {
             tracing::warn!(%error, "the end of the run could not be logged");
         }
-        // The sandbox's scratch folder goes with the run; what it wanted to keep was copied out.
-        let _ = std::fs::remove_dir(run_dir.join("sandbox"));
         Ok(RunReport { run_id, run_dir, summary })
     }
 

@@ -26,7 +26,7 @@ use core_protocol::{Completion, ContentBlock, FinishReason, Message, Role, Usage
 use futures_util::StreamExt;
 use futures_util::stream;
 
-use crate::{Capabilities, ChatRequest, EventStream, LlmError, Provider, StreamEvent};
+use crate::{Capabilities, ChatRequest, EventStream, LlmError, Provider, StreamEvent, Tokenizer};
 
 /// What to tell whoever runs without a model: what this is, and how to plug a real one in.
 pub const BANNER: &str = "\
@@ -57,6 +57,10 @@ impl Provider for ReaderProvider {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities { native_tools: true, assistant_prefix: true, ..Capabilities::default() }
+    }
+
+    fn tokenizer(&self) -> Tokenizer {
+        Tokenizer::QuarterOfBytes
     }
 
     async fn stream(&self, request: &ChatRequest) -> Result<EventStream, LlmError> {

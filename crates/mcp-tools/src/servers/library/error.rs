@@ -53,7 +53,7 @@ pub enum LibraryError {
         source: io::Error,
     },
     /// A data file is not what it should be.
-    #[error("{} is damaged: {problem}; remove the library and add it again", path.display())]
+    #[error("{} is damaged: {problem}; remove it and add the library again", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,

@@ -31,9 +31,9 @@ use super::schema::{Fields, schema};
 const WRITER_MEMORY: (u64, u64) = (16 << 20, 192 << 20);
 /// How much of a long update may be lost when the program is killed.
 const CHECKPOINT: Duration = Duration::from_secs(20);
-/// Documents in memory below this many bytes are not worth a file: indexing them takes
-/// milliseconds, less than a disk needs to confirm that it has them.
-const KEEP_IN_MEMORY: u64 = 4 << 20;
+/// Documents in memory below this many bytes are not worth a file: indexing them takes less than a
+/// disk needs to confirm that it has them.
+const KEEP_IN_MEMORY: u64 = 64 << 10;
 /// Passages up to which every update ends in one segment without deleted passages, so that scores
 /// are those of an index built anew.
 const MERGE_LIMIT: u64 = 400_000;
@@ -322,10 +322,9 @@ fn update(
                         add(writer, passage)?;
                     }
                 }
-            } else {
-                restamped = true;
             }
-            saved.manifest.entries.insert(read.key, read.entry);
+            let was = saved.manifest.entries.insert(read.key, read.entry.clone());
+            restamped |= was != Some(read.entry);
             done += 1;
             (observer.progress)(done, total);
         }

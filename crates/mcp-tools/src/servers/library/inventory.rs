@@ -10,10 +10,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
+use sha2::{Digest as _, Sha256};
+
 use super::collection::{Collection, Document, Source};
 use super::error::LibraryError;
 use super::folder::{self, File, FolderLimits};
-use super::manifest::{Entry, Manifest, Skip, Stamp, sha256_hex};
+use super::manifest::{Entry, Manifest, Skip, Stamp, hex, sha256_hex};
 
 /// Bytes of a document id.
 const ID_LIMIT: usize = 4096;
@@ -76,7 +78,7 @@ impl Inventory {
                 let metadata = fs::metadata(path).map_err(|error| LibraryError::io("read", path, error))?;
                 let stamp = Stamp::of(&metadata);
                 let file = File { path: path.clone(), size: metadata.len(), stamp };
-                items.insert(String::new(), Item::JsonLines(file));
+                items.insert("documents".to_owned(), Item::JsonLines(file));
             }
             Source::Documents(documents) => {
                 for (number, document) in documents.iter().enumerate() {
@@ -99,8 +101,11 @@ impl Inventory {
         let mut bytes = BATCH_BYTES;
         for (key, item) in &self.items {
             let known = manifest.entries.get(key);
-            let same = match (known.and_then(|entry| entry.stamp), item.stamp()) {
-                (Some(then), Some(now)) => then == now,
+            let same = match (known, item) {
+                (Some(known), Item::Memory(documents, number)) => {
+                    known.sha256 == content_hash(&documents[*number])
+                }
+                (Some(Entry { stamp: Some(then), .. }), item) => item.stamp() == Some(*then),
                 _ => false,
             };
             if same {
@@ -180,8 +185,8 @@ impl Item {
         match self {
             Self::Memory(documents, number) => {
                 let document = &documents[*number];
-                let bytes = serde_json::to_vec(document).unwrap_or_default();
-                Ok(Some(assemble(key, &bytes, None, known, || check_ids(vec![document.clone()]))))
+                let sha256 = content_hash(document);
+                Ok(Some(assemble(key, sha256, None, known, || check_ids(vec![document.clone()]))))
             }
             Self::File(file) => {
                 let bytes = match fs::read(&file.path) {
@@ -189,17 +194,17 @@ impl Item {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
                     Err(_) => {
                         let unreadable = || Err(Skip::Unreadable);
-                        return Ok(Some(assemble(key, b"", None, None, unreadable)));
+                        return Ok(Some(assemble(key, String::new(), None, None, unreadable)));
                     }
                 };
                 let make = || folder::document(key, &file.path, &bytes).and_then(|one| check_ids(vec![one]));
-                Ok(Some(assemble(key, &bytes, file.stamp, known, make)))
+                Ok(Some(assemble(key, sha256_hex(&bytes), file.stamp, known, make)))
             }
             Self::JsonLines(file) => {
                 let bytes =
                     fs::read(&file.path).map_err(|error| LibraryError::io("read", &file.path, error))?;
                 let mut problem = None;
-                let read = assemble(key, &bytes, file.stamp, known, || {
+                let read = assemble(key, sha256_hex(&bytes), file.stamp, known, || {
                     json_lines(&file.path, &bytes).map_err(|error| {
                         problem = Some(error);
                         Skip::Unreadable
@@ -216,12 +221,11 @@ impl Item {
 
 fn assemble(
     key: &str,
-    bytes: &[u8],
+    sha256: String,
     stamp: Option<Stamp>,
     known: Option<&Entry>,
     make: impl FnOnce() -> Result<Vec<Document>, Skip>,
 ) -> Read {
-    let sha256 = sha256_hex(bytes);
     if let Some(known) = known.filter(|known| known.sha256 == sha256) {
         return Read { key: key.to_owned(), entry: Entry { stamp, ..known.clone() }, documents: None };
     }
@@ -237,6 +241,24 @@ fn assemble(
         skipped,
     };
     Read { key: key.to_owned(), entry, documents: Some(documents) }
+}
+
+/// Of all that is indexed and stored of a document.
+fn content_hash(document: &Document) -> String {
+    let Document { id, title, body, source, license, group } = document;
+    let mut hasher = Sha256::new();
+    for part in [
+        id.as_str(),
+        title,
+        body,
+        source,
+        license.as_deref().unwrap_or_default(),
+        group.as_deref().unwrap_or_default(),
+    ] {
+        hasher.update(part.len().to_le_bytes());
+        hasher.update(part);
+    }
+    hex(&hasher.finalize())
 }
 
 /// Ids are terms of the index, which have a limit.

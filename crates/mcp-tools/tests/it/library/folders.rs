@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use mcp_tools::servers::library::{
-    Collection, Drift, FolderLimits, Freshness, Library, LibraryError, LibraryKind, LibraryOptions, Registry,
-    Skip,
+    Collection, Document, Drift, FolderLimits, Freshness, Library, LibraryError, LibraryKind, LibraryOptions,
+    Registry, Skip,
 };
 use tempfile::tempdir;
 
-use super::{folder_options, ids, open_folder};
+use super::{document, folder_options, ids, open_folder};
 
 fn write(folder: &Path, files: &[(&str, &[u8])]) {
     for (name, content) in files {
@@ -161,6 +161,53 @@ fn what_is_on_disk_is_used_again() {
     let (again, _) = looked_into(&options);
     assert_eq!(ids(&again, "alpha beta").len(), 2);
     assert_eq!(engine_files(&index_dir), before);
+}
+
+#[test]
+fn documents_in_memory_are_indexed_once() {
+    let cache = tempdir().unwrap();
+    let documents = |changed: &str| {
+        let text = |number: usize| format!("needle{number} {changed} {}", "hay ".repeat(500));
+        (0..60).map(|number| document(&number.to_string(), "Hay", &text(number))).collect::<Vec<_>>()
+    };
+    let open = |documents: Vec<Document>| {
+        let collection = Collection::documents("hay", documents).unwrap();
+        looked_into(&LibraryOptions::new(vec![collection], Some(cache.path().to_owned())))
+    };
+    let mut some = documents("one");
+    assert_eq!(open(some.clone()).1, 60);
+    assert_eq!(open(some.clone()).1, 0, "nothing changed");
+    some[7].license = Some("CC0".to_owned());
+    some.pop();
+    let (library, looked) = open(some);
+    assert_eq!(looked, 1, "one document changed");
+    assert_eq!(library.read("hay/7", 0).unwrap().license.as_deref(), Some("CC0"));
+    assert_eq!((ids(&library, "needle58").len(), ids(&library, "needle59").len()), (1, 0));
+    assert_eq!(open(documents("two")).1, 60);
+}
+
+#[test]
+fn a_file_of_json_lines_is_followed() {
+    let (folder, cache) = (tempdir().unwrap(), tempdir().unwrap());
+    let path = folder.path().join("documents.jsonl");
+    let put = |documents: &[Document]| {
+        let lines: String = documents.iter().map(|one| serde_json::to_string(one).unwrap() + "\n").collect();
+        fs::write(&path, lines).unwrap();
+    };
+    let open = || {
+        let collection = Collection::json_lines("lines", &path).unwrap();
+        Library::open(&LibraryOptions::new(vec![collection], Some(cache.path().to_owned())))
+    };
+    put(&[document("a", "A", "alpha"), document("b", "B", "beta")]);
+    assert_eq!(ids(&open().unwrap(), "alpha"), ["lines/a"]);
+    put(&[document("b", "B", "beta alpha")]);
+    let library = open().unwrap();
+    assert_eq!(ids(&library, "alpha"), ["lines/b"]);
+    assert_eq!((library.reports()[0].documents, library.reports()[0].passages), (1, 1));
+    put(&[document("b", "B", "beta"), document("b", "B", "again")]);
+    assert_eq!(open().unwrap_err().kind(), "damaged");
+    fs::write(&path, "{}").unwrap();
+    assert!(open().unwrap_err().to_string().contains("line 1"));
 }
 
 /// Does something to the directory of an index.
