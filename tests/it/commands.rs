@@ -102,7 +102,7 @@ async fn folders_of_ones_own_are_searched() {
     let said = home.run(&["ask", "In which year was the Ferrow Bridge opened?"]).await;
     assert_eq!((said.code, said.stdout.trim()), (0, "1883"), "{}", said.stderr);
     assert_eq!(home.run(&["library", "remove", "mine"]).await.code, 0);
-    assert_eq!(home.run(&["library", "remove", "mine"]).await.code, 1);
+    assert_eq!(home.run(&["library", "remove", "mine"]).await.code, 2);
 }
 
 #[tokio::test]

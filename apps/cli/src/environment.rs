@@ -41,8 +41,9 @@ impl Context {
 /// The program's own log, on stderr: errors, with -v warnings, with -vv more; FATHOM_LOG says exactly what.
 pub(crate) fn start_log(style: Style) {
     let level = match style.verbose {
-        0 => "error",
-        1 => "warn",
+        // Other people's crates have their say only when they are asked.
+        0 => "off,fathom=error,pipeline=error,orchestrator=error,llm_providers=error,mcp_tools=error",
+        1 => "off,fathom=warn,pipeline=warn,orchestrator=warn,llm_providers=warn,mcp_tools=warn",
         _ => "fathom=debug,pipeline=debug,orchestrator=debug,llm_providers=debug,mcp_tools=debug,warn",
     };
     let filter = EnvFilter::try_from_env("FATHOM_LOG").unwrap_or_else(|_| EnvFilter::new(level));

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use core_protocol::event::{ErrorReport, RunStatus, RunSummary};
 use pipeline::{ErrorClass, PipelineError, config::ConfigErrors};
 
+use serde_json::{Value, json};
+
 use crate::args::Output;
 use crate::output::{self, Style};
 
@@ -66,10 +68,7 @@ impl Failure {
     /// Tells the error in the form that was asked for and gives the exit code.
     pub(crate) fn report(&self, form: Output, style: Style) -> ExitCode {
         if form == Output::Json {
-            output::result(&serde_json::json!({
-                "run_id": null, "run_dir": null, "status": "failed", "answer": null,
-                "error": self.joined(),
-            }));
+            output::result(&without_run(self.joined()));
         }
         for report in &self.reports {
             output::error(style, report);
@@ -128,6 +127,16 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
+/// The JSON object of `ask` for a run that never began.
+fn without_run(error: Option<ErrorReport>) -> Value {
+    let summary = RunSummary::never_begun(error);
+    let mut object = json!({ "run_id": null, "run_dir": null });
+    if let (Value::Object(object), Ok(Value::Object(fields))) = (&mut object, serde_json::to_value(summary)) {
+        object.extend(fields);
+    }
+    object
+}
+
 /// What clap says: help and version to stdout with code 0, mistakes to stderr with code 2, or as JSON where that
 /// was asked for.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
@@ -146,9 +155,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
             message,
             hint: Some("fathom --help tells what can be typed".to_owned()),
         };
-        output::result(&serde_json::json!({
-            "run_id": null, "run_dir": null, "status": "failed", "answer": null, "error": report,
-        }));
+        output::result(&without_run(Some(report)));
     }
     let _ = error.print();
     Exit::Usage.into()

@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         command => with_runtime(commands::run(command, cli.common.clone(), style)),
     };
     match result {
+        Ok(_) if output::is_lost() => exit::Exit::Failed.into(),
         Ok(code) => code,
         Err(failure) => failure.report(cli.common.output, style),
     }

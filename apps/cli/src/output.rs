@@ -1,6 +1,7 @@
 //! The only place that writes to stdout and stderr. Results go to stdout, everything else to stderr.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use console::Style as Paint;
 use core_protocol::event::ErrorReport;
@@ -59,11 +60,24 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// A line on stdout. A reader that went away is no reason to fail.
+/// Whether something that belongs on stdout could not be written.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// A line on stdout. A reader that went away is no reason to fail; anything else is remembered for [`is_lost`].
 pub(crate) fn line(text: &str) {
     let mut stdout = std::io::stdout().lock();
-    let _ = writeln!(stdout, "{text}");
-    let _ = stdout.flush();
+    let written = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
+    if let Err(error) = written
+        && error.kind() != ErrorKind::BrokenPipe
+        && !LOST.swap(true, Ordering::Relaxed)
+    {
+        note(&format!("error: standard output cannot be written: {error}"));
+    }
+}
+
+/// Whether a result was lost on its way to stdout.
+pub(crate) fn is_lost() -> bool {
+    LOST.load(Ordering::Relaxed)
 }
 
 /// The one JSON object of a command.

@@ -503,3 +503,31 @@ pub struct RunSummary {
     /// What stopped it, where something did; null otherwise.
     pub error: Option<ErrorReport>,
 }
+
+impl RunSummary {
+    /// The summary of a run that could not begin.
+    #[must_use]
+    pub fn never_begun(error: Option<ErrorReport>) -> Self {
+        Self {
+            status: RunStatus::Failed,
+            answer: None,
+            final_text: None,
+            stop_reason: None,
+            capped: false,
+            passes: Vec::new(),
+            turns: 0,
+            call_attempts: 0,
+            rollbacks: RollbackCounts::default(),
+            tool_calls: ToolCallCounts::default(),
+            sub_agents: 0,
+            usage: UsageTotals::default(),
+            cost_usd: None,
+            wall_ms: 0,
+            llm_ms: 0,
+            tool_ms: 0,
+            overhead_ms: 0,
+            failure_summaries: Vec::new(),
+            error,
+        }
+    }
+}

@@ -48,6 +48,8 @@ struct Meter {
     llm: Duration,
     tools: Duration,
     cost: f64,
+    /// Whether any reply, and whether every reply, had a price.
+    priced: bool,
     unpriced: bool,
 }
 
@@ -75,7 +77,8 @@ impl Driver<'_> {
 
     async fn drive_to_end(&self, machine: &mut Machine, meter: &mut Meter) -> Result<(), SinkError> {
         let system: Arc<str> = machine.system_prompt().into();
-        self.tell(machine.position(), EventBody::SystemPrompt { text: system.to_string() })?;
+        let (pass, _) = machine.position();
+        self.tell((pass, 0), EventBody::SystemPrompt { text: system.to_string() })?;
         loop {
             if self.cancel.is_cancelled() {
                 machine.cancel();
@@ -144,7 +147,7 @@ impl Driver<'_> {
             }
             Ok(Err(error)) => machine.model_failed(failure_of(id, &error)),
             // The head of the loop sees the cancellation or the limit and ends the run or the pass.
-            Err(Interruption::Cancelled | Interruption::Wall) => {}
+            Err(Interruption::Cancelled | Interruption::Wall) => machine.model_cut_off(),
         }
         Ok(())
     }
@@ -249,7 +252,10 @@ impl Driver<'_> {
 
     fn price(&self, meter: &mut Meter, outcome: &CallOutcome) {
         match outcome.completion.usage.and_then(|usage| self.client.cost(&usage)) {
-            Some(cost) => meter.cost += cost,
+            Some(cost) => {
+                meter.cost += cost;
+                meter.priced = true;
+            }
             None => meter.unpriced = true,
         }
     }
@@ -285,7 +291,7 @@ impl Driver<'_> {
             tool_calls: state.tool_calls.clone(),
             sub_agents: 0,
             usage: state.usage,
-            cost_usd: (!meter.unpriced).then_some(meter.cost),
+            cost_usd: (meter.priced && !meter.unpriced).then_some(meter.cost),
             wall_ms: millis(wall),
             llm_ms: millis(meter.llm),
             tool_ms: millis(meter.tools),
@@ -313,7 +319,8 @@ fn event_of(call: u64, event: &CallEvent<'_>) -> EventBody {
 fn failure_of(call: u64, error: &LlmError) -> ModelFailure {
     let class = if matches!(error, LlmError::ContextExceeded { .. }) {
         ModelFailureClass::ContextExceeded
-    } else if error.is_permanent() {
+    } else if error.is_permanent() || matches!(error, LlmError::RateLimited { .. }) {
+        // A server that asks for a longer pause than is waited for is not asked again behind its back.
         ModelFailureClass::Permanent
     } else {
         ModelFailureClass::Transient

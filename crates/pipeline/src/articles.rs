@@ -16,7 +16,7 @@ const DOCUMENTATION: &[(&str, &str)] = &[
     ("pipeline.md", include_str!("../README.md")),
 ];
 
-/// All of them. An article of the user's own takes the place of one of the same name.
+/// All of them, those of the documentation without their examples. An article of the user's own takes the place of one of the same name.
 #[must_use]
 pub fn shipped(conf: &ConfTree) -> Vec<Document> {
     let mut documents = Vec::new();
@@ -29,9 +29,25 @@ pub fn shipped(conf: &ConfTree) -> Vec<Document> {
     }
     for (name, text) in DOCUMENTATION {
         let id = name.strip_suffix(".md").unwrap_or(name).to_ascii_lowercase();
-        documents.push(document(&format!("docs-{id}"), text, format!("fathom documentation: {name}")));
+        let prose = without_code(text);
+        documents.push(document(&format!("docs-{id}"), &prose, format!("fathom documentation: {name}")));
     }
     documents
+}
+
+/// The text without its code blocks: what an example asks is not what a document says.
+fn without_code(text: &str) -> String {
+    let mut prose = String::with_capacity(text.len());
+    let mut fenced = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        } else if !fenced && !line.starts_with("    ") {
+            prose.push_str(line);
+            prose.push('\n');
+        }
+    }
+    prose
 }
 
 fn document(id: &str, text: &str, source: String) -> Document {

@@ -112,7 +112,7 @@ impl PipelineError {
 
     /// Whose fault it is.
     #[must_use]
-    pub const fn class(&self) -> ErrorClass {
+    pub fn class(&self) -> ErrorClass {
         match self {
             Self::EmptyQuestion
             | Self::File { .. }
@@ -123,6 +123,7 @@ impl PipelineError {
             | Self::McpFile { .. }
             | Self::McpConfig(_)
             | Self::Model(_) => ErrorClass::Usage,
+            Self::Library(error) if error.is_usage() => ErrorClass::Usage,
             Self::Library(_) | Self::Write { .. } => ErrorClass::Failure,
         }
     }

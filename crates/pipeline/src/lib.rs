@@ -17,4 +17,5 @@ pub use error::{ErrorClass, PipelineError};
 pub use prompts::{PromptFacts, TemplatePrompts, TemplateSource};
 pub use run::{Pipeline, PipelineParts, Question, RunReport};
 pub use servers::{AVAILABLE, Servers, Wiring};
+pub use supported::check as check_supported;
 pub use surroundings::{Configured, MCP_FILE, Options, Places, Surroundings};

@@ -96,8 +96,10 @@ impl RunLog {
             agent: stamp.agent.to_owned(),
             body,
         };
-        let line = serde_json::to_string(&event)?;
-        let line = self.scrubber.scrub(line);
+        let written = serde_json::to_string(&event)?;
+        let line = self.scrubber.scrub(written.clone());
+        // Whoever watches sees what is written, not what was.
+        let event = if line == written { event } else { serde_json::from_str(&line)? };
         if stored {
             let mut kept =
                 if line.len() > BLOB_THRESHOLD { self.without_blobs(&line)? } else { line.clone() };

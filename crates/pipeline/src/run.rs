@@ -10,13 +10,13 @@ use std::time::Instant;
 
 use core_protocol::event::{EVENT_SCHEMA_VERSION, EventBody, RunSummary, ServerStatus, Versions};
 use llm_providers::{LlmClient, ToolProtocol};
-use mcp_tools::{ManagerOptions, ServerSpec, ToolManager};
+use mcp_tools::{ManagerOptions, ServerSpec, ToolManager, Transport};
 use orchestrator::config::ToolCallsPerTurn;
 use orchestrator::{Driver, EventSink as _, Machine, ModelFacts, Setup, Stamp, Task};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{FathomConfig, Resolved};
+use crate::config::{FathomConfig, Resolved, is_secret_name};
 use crate::error::PipelineError;
 use crate::files::{self, Attachments};
 use crate::log::{BLOBS_NAME, Observer, RunLog};
@@ -299,7 +299,8 @@ impl Pipeline {
 
     fn scrubber(&self) -> Scrubber {
         let key = self.resolved.config.llm.api_key.as_ref().map(|key| key.expose());
-        Scrubber::of_environment(&self.resolved.environment, key)
+        let of_servers = self.configured.iter().flat_map(secrets_of);
+        Scrubber::of_environment(&self.resolved.environment, key.into_iter().chain(of_servers))
     }
 
     /// Makes the run's directory. Its name sorts by time and is unique.
@@ -320,6 +321,17 @@ impl Pipeline {
             }
         }
     }
+}
+
+/// What a configured server is given that its names mark as secret.
+fn secrets_of(spec: &ServerSpec) -> Vec<&str> {
+    let (pairs, bearer) = match &spec.transport {
+        Transport::Stdio { env, .. } => (Some(env), None),
+        Transport::Http { bearer, headers, .. } => (Some(headers), bearer.as_deref()),
+        Transport::InProcess(_) => (None, None),
+    };
+    let marked = pairs.into_iter().flatten().filter(|(name, _)| is_secret_name(name));
+    marked.map(|(_, value)| value.as_str()).chain(bearer).collect()
 }
 
 /// A number that no other process has drawn: the standard library seeds its hashers from the system.

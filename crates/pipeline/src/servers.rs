@@ -9,7 +9,7 @@ use core_protocol::event::ServerStatus;
 use mcp_tools::servers::library::{self, Collection, LibraryOptions};
 use mcp_tools::servers::python::{self, PythonOptions, SandboxMode};
 use mcp_tools::servers::reading::{self, ReadingOptions};
-use mcp_tools::{InProcessServer, ServerSpec, Transport};
+use mcp_tools::{DEFAULT_CALL_LIMIT, DEFAULT_START_LIMIT, InProcessServer, ServerSpec, Transport};
 
 use crate::config::{BUILT_IN_SERVERS, ConfTree, FathomConfig, Sandbox};
 use crate::error::PipelineError;
@@ -62,7 +62,7 @@ impl Wiring<'_> {
         let mut servers = Servers::default();
         for name in named {
             if let Some(spec) = self.configured.iter().find(|spec| spec.name == *name) {
-                servers.specs.push(spec.clone());
+                servers.specs.push(self.limited(spec.clone()));
             } else if AVAILABLE.contains(&name.as_str()) {
                 servers.specs.push(self.spec(self.built_in(name)?));
             } else if BUILT_IN_SERVERS.contains(&name.as_str()) {
@@ -79,7 +79,7 @@ impl Wiring<'_> {
             }
         }
         if !self.configured.iter().any(|spec| named.contains(&spec.name)) {
-            servers.specs.extend(self.configured.iter().cloned());
+            servers.specs.extend(self.configured.iter().cloned().map(|spec| self.limited(spec)));
         }
         let asks_for_docs = !self.docs.is_empty() || !self.config.tools.library.docs.is_empty();
         if asks_for_docs && !servers.specs.iter().any(|spec| spec.name == "library") {
@@ -104,11 +104,22 @@ impl Wiring<'_> {
     }
 
     fn spec(&self, server: Arc<dyn InProcessServer>) -> ServerSpec {
+        self.limited(ServerSpec::new(server.name().to_owned(), Transport::InProcess(server)))
+    }
+
+    /// The server with the limits of the configuration. What `mcp.json` says of a server stands, unless the server is
+    /// named under `tools.servers`.
+    fn limited(&self, mut spec: ServerSpec) -> ServerSpec {
         let tools = &self.config.tools;
-        let mut spec = ServerSpec::new(server.name().to_owned(), Transport::InProcess(Arc::clone(&server)));
-        spec.start_limit = seconds(tools.start_limit_of(&spec.name), spec.start_limit);
-        spec.call_limit = seconds(tools.call_limit_of(&spec.name), spec.call_limit);
-        spec.max_concurrency = tools.max_concurrency_of(&spec.name);
+        let named = tools.servers.get(&spec.name);
+        if spec.start_limit == DEFAULT_START_LIMIT || named.is_some_and(|limits| limits.start_limit.is_some())
+        {
+            spec.start_limit = seconds(tools.start_limit_of(&spec.name), spec.start_limit);
+        }
+        if spec.call_limit == DEFAULT_CALL_LIMIT || named.is_some_and(|limits| limits.call_limit.is_some()) {
+            spec.call_limit = seconds(tools.call_limit_of(&spec.name), spec.call_limit);
+        }
+        spec.max_concurrency = tools.max_concurrency_of(&spec.name).or(spec.max_concurrency);
         spec
     }
 
@@ -142,7 +153,7 @@ impl Wiring<'_> {
         let config = &self.config.tools.python;
         let mut roots = self.config.tools.reading.allowed_roots.clone();
         roots.extend(self.files.iter().cloned());
-        roots.push(self.places.here.clone());
+        roots.push(self.run_dir.to_owned());
         let mut options = PythonOptions {
             sandbox: match config.sandbox {
                 Sandbox::Auto => SandboxMode::Auto,

@@ -11,7 +11,7 @@ use crate::error::PipelineError;
 /// # Errors
 ///
 /// [`PipelineError::Unsupported`] with the first such key.
-pub(crate) fn check(agent: &AgentConfig) -> Result<(), PipelineError> {
+pub fn check(agent: &AgentConfig) -> Result<(), PipelineError> {
     let asked: [(&str, bool, &str); 5] = [
         (
             "agent.sub_agents",

@@ -38,6 +38,9 @@ fn check(context: &Context, style: Style) -> Result<ExitCode, Failure> {
             config::check(&sources, &names)
         }
     };
+    if let Some(resolved) = &report.resolved {
+        pipeline::check_supported(&resolved.config.agent)?;
+    }
     let broken: Vec<_> = report.own_presets.iter().filter(|preset| !preset.errors.is_empty()).collect();
     if context.common.output == Output::Text {
         for file in &report.files {

@@ -52,6 +52,11 @@ impl Answer {
             relation: 1.0,
             title: 0.0,
             score: 0.0,
+            topic: 0.0,
+            lead: 0.0,
+            own: 0.0,
+            asked: 0.0,
+            names: 0.0,
         };
         Self {
             text: text.to_owned(),
@@ -176,7 +181,8 @@ fn collect(question: &Question, context: &Context<'_>, index: usize, candidates:
 
 /// The form in which the answer is given.
 fn polish(question: &Question, context: &Context<'_>, span: &super::spans::Span, text: &str) -> String {
-    let mut text = text.trim().trim_end_matches([',', ';', ':']).to_owned();
+    let text = text.trim().trim_end_matches([',', ';', ':']);
+    let mut text = text.strip_prefix("of ").unwrap_or(text).to_owned();
     match (question.asks, span.kind) {
         (Asks::Year, SpanKind::Date) => {
             // Of "1 July 1867" a question for the year wants 1867.
@@ -239,7 +245,8 @@ fn merge(
 ) -> Vec<Answer> {
     for candidate in &mut candidates {
         if let Some(passage) = passages.get(candidate.passage) {
-            candidate.score += 0.8 * confidence(question, passage, candidate);
+            let sure = confidence(question, passage, candidate).max(relative(question, passage, candidate));
+            candidate.score += 0.8 * sure;
         }
     }
     candidates.sort_by(|a, b| {
@@ -269,7 +276,8 @@ fn merge(
     let answers = list.into_iter().take(12).filter_map(|(candidate, _)| {
         let passage = *passages.get(candidate.passage)?;
         let sentence = documents.get(passage.document)?.sentences.get(passage.sentence)?;
-        let confidence = confidence(question, &passage, &candidate);
+        let confidence =
+            confidence(question, &passage, &candidate).max(relative(question, &passage, &candidate));
         Some(Answer {
             text: candidate.text,
             sentence: sentence.text.clone(),
@@ -294,3 +302,40 @@ fn confidence(question: &Question, passage: &Passage, candidate: &Candidate) -> 
     let lacking = (0.75 - entity).max(0.0) * 0.9 + (0.5 - relation).max(0.0) * 0.6;
     (0.45 * coverage + 0.3 * entity.min(relation) + 0.25 * form - lacking).clamp(0.0, 1.0)
 }
+
+/// How sure an answer in other words is: the document is the right one by its words as a whole, the sentence holds
+/// some of what is asked in its own words, and the form is the one that is asked for. Never enough to stop looking.
+fn relative(question: &Question, passage: &Passage, candidate: &Candidate) -> f32 {
+    let measured = matches!(question.asks, Asks::Year | Asks::Date | Asks::Quantity(_));
+    let (form, own) = match question.asks {
+        Asks::Definition | Asks::YesNo | Asks::Reason => return 0.0,
+        Asks::Count => (0.4, 0.3),
+        Asks::Thing => (0.35, 0.32),
+        // "Which king" wants a king: more than the form of a name.
+        Asks::Person | Asks::Name if question.class.is_some() => (0.56, 0.26),
+        _ if measured => (0.4, 0.22),
+        _ => (0.36, 0.26),
+    };
+    let behind = if measured { -0.1 } else { -0.04 };
+    let right_document = passage.topic >= 0.4 && passage.lead >= behind && passage.names >= 0.7;
+    // A number never says which thing.
+    let first = candidate.text.split(' ').next().unwrap_or_default().to_lowercase();
+    if question.asks == Asks::Thing
+        && (first.starts_with(|c: char| c.is_ascii_digit()) || Lexicon::shared().is_number(&first))
+    {
+        return 0.0;
+    }
+    // The one quantity of its kind needs no other word where the document meets nearly all of the question.
+    let alone = matches!(question.asks, Asks::Quantity(_)) && passage.topic >= 0.7 && passage.lead >= 0.1;
+    // The further the document is ahead of the others, the less a single sentence has to show.
+    let ease = if passage.topic >= 0.45 { (0.5 * passage.lead).clamp(0.0, 0.1) } else { 0.0 };
+    let own = own - ease;
+    let says = alone || passage.own >= own && passage.asked >= LEAST_ASKED;
+    if !right_document || candidate.fit < form || !says {
+        return 0.0;
+    }
+    (ENOUGH + 0.2 * (passage.own - own).max(0.0) + 0.2 * (passage.topic - 0.4)).min(SURE - 0.02)
+}
+
+/// So much of the common words of a question a sentence must hold that answers it in other words.
+const LEAST_ASKED: f32 = 0.14;

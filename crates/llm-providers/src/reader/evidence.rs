@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::lexicon::Lexicon;
-use super::question::{Question, Role};
+use super::question::{Question, Role, Term};
 use super::sentences::{Sentence, sentences};
 use super::text::{TokenKind, fold_into, scan, stem_in_place, tokens};
 
@@ -17,6 +17,8 @@ const BEST: usize = 24;
 const BY_SYNONYM: f32 = 0.75;
 const BY_TITLE: f32 = 0.92;
 const BY_HEADING: f32 = 0.85;
+/// What a title that the question names adds to the document's own worth.
+const BY_NAME: f32 = 0.25;
 
 /// A document, or what a search showed of one.
 #[derive(Debug, Clone, Default)]
@@ -124,11 +126,32 @@ pub(super) struct Passage {
     pub(super) title: f32,
     /// What the sentences are ordered by.
     pub(super) score: f32,
+    /// Share of the question's weight that the document as a whole meets.
+    pub(super) topic: f32,
+    /// How far the document is ahead of the best other one in that, negative where it is behind.
+    pub(super) lead: f32,
+    /// Share of what is asked that the sentence meets in its own words.
+    pub(super) own: f32,
+    /// The same of the common words alone, without names and numbers.
+    pub(super) asked: f32,
+    /// Share of the question's names and numbers that the document holds.
+    pub(super) names: f32,
 }
 
 /// The question's terms by stem, those that may stand for them included.
 pub(super) struct Lookup {
     stems: HashMap<String, (u64, u64)>,
+    /// Stems of the question's own terms by their first letters.
+    roots: HashMap<String, Vec<(String, u64)>>,
+}
+
+/// Words of one root share at least so many bytes.
+const ROOT: usize = 5;
+
+/// Whether two stems share their beginning: `canada` and `canadian`, not `construct` and `constant`.
+fn same_root(a: &str, b: &str) -> bool {
+    let shared = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
+    shared >= ROOT && shared * 10 >= a.len().max(b.len()) * 6
 }
 
 impl Lookup {
@@ -136,21 +159,39 @@ impl Lookup {
     pub(super) fn new(question: &Question) -> Self {
         let lexicon = Lexicon::shared();
         let mut stems: HashMap<String, (u64, u64)> = HashMap::new();
+        let mut roots: HashMap<String, Vec<(String, u64)>> = HashMap::new();
         for (at, term) in question.terms.iter().enumerate() {
             let bit = 1_u64 << at.min(63);
             stems.entry(term.stem.clone()).or_default().0 |= bit;
-            if term.role != Role::Entity {
+            if let Some(root) = term.stem.get(..ROOT) {
+                roots.entry(root.to_owned()).or_default().push((term.stem.clone(), bit));
+            }
+            // A name has no synonyms, a common noun that is the topic has.
+            if !is_name(term) {
                 for other in lexicon.synonyms(&term.stem) {
                     stems.entry(other.clone()).or_default().1 |= bit;
                 }
             }
         }
-        Self { stems }
+        Self { stems, roots }
     }
 
-    /// The terms that a stem meets: exactly, and by a synonym.
+    /// The terms that a stem meets: exactly, and by a synonym or a word of the same root.
     pub(super) fn of(&self, stem: &str) -> (u64, u64) {
-        self.stems.get(stem).copied().unwrap_or_default()
+        if let Some(found) = self.stems.get(stem) {
+            return *found;
+        }
+        let mut soft = 0;
+        if let Some(root) = stem.get(..ROOT)
+            && let Some(list) = self.roots.get(root)
+        {
+            for (other, bit) in list {
+                if same_root(stem, other) {
+                    soft |= bit;
+                }
+            }
+        }
+        (0, soft)
     }
 
     /// The terms that a text meets.
@@ -204,9 +245,23 @@ pub(super) fn rank_all(question: &Question, documents: &[Document]) -> Vec<Passa
         masks.push(list);
     }
     let weights = weights(question, &frequency, total);
+    let topics: Vec<f32> = documents
+        .iter()
+        .zip(&masks)
+        .map(|(document, list)| {
+            let title = lookup.of_text(&document.title, &mut buffer);
+            let all = list.iter().fold(title, |sum, mask| (sum.0 | mask.0, sum.1 | mask.1));
+            let titled = title_share(&document.title, &lookup);
+            (share(question, &weights, all) + BY_NAME * titled * titled).min(1.0)
+        })
+        .collect();
     let mut passages = Vec::new();
     for (index, document) in documents.iter().enumerate() {
         let Some(list) = masks.get(index) else { continue };
+        let everywhere = list.iter().fold((0, 0), |sum, mask| (sum.0 | mask.0, sum.1 | mask.1));
+        let topic = topics.get(index).copied().unwrap_or_default();
+        let others = topics.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, value)| *value);
+        let ahead = topic - others.fold(0.0, f32::max);
         let (title, _) = lookup.of_text(&document.title, &mut buffer);
         let title_share = title_share(&document.title, &lookup);
         let mut heading_text: Option<(&str, (u64, u64))> = None;
@@ -233,6 +288,7 @@ pub(super) fn rank_all(question: &Question, documents: &[Document]) -> Vec<Passa
                 || sentence.text.starts_with("She ") && document.gender == Some(Gender::Male);
             let lead = list.first().copied().unwrap_or_default().0;
             let view = View {
+                everywhere,
                 lead,
                 own,
                 title: if other { 0 } else { title },
@@ -240,7 +296,12 @@ pub(super) fn rank_all(question: &Question, documents: &[Document]) -> Vec<Passa
                 near,
                 far,
             };
-            passages.push(passage(question, &weights, &view, (index, place), title_share, document.rank));
+            let mut found = passage(question, &weights, &view, (index, place), title_share, document.rank);
+            found.topic = topic;
+            found.lead = ahead;
+            // Of two sentences that cover the same, the one in the document that covers more comes first.
+            found.score += 0.5 * topic + 0.3 * ahead.clamp(-0.3, 0.3);
+            passages.push(found);
         }
     }
     passages.sort_by(|a, b| {
@@ -251,6 +312,8 @@ pub(super) fn rank_all(question: &Question, documents: &[Document]) -> Vec<Passa
 
 /// The words of the question in a sentence and around it.
 struct View {
+    /// The document's sentences taken together.
+    everywhere: (u64, u64),
     /// The document's first sentence, which says what it is about.
     lead: u64,
     own: (u64, u64),
@@ -272,6 +335,9 @@ fn passage(
     let (mut entity, mut entity_total) = (0.0, 0.0);
     let (mut relation, mut relation_total) = (0.0, 0.0);
     let mut own_weight = 0.0;
+    let (mut own, mut own_total) = (0.0, 0.0);
+    let (mut asked, mut asked_total) = (0.0, 0.0);
+    let (mut names, mut names_total) = (0.0, 0.0);
     for (at, (term, weight)) in question.terms.iter().zip(weights).enumerate() {
         let bit = 1_u64 << at.min(63);
         let met = |mask: u64| mask & bit != 0;
@@ -294,11 +360,41 @@ fn passage(
             0.5
         } else if met(view.near.1) {
             near * 0.6
+        } else if met(view.everywhere.0) {
+            if term.role == Role::Entity { 0.45 } else { 0.1 }
+        } else if met(view.everywhere.1) {
+            if term.role == Role::Entity { 0.35 } else { 0.05 }
         } else {
             0.0
         };
         if met(view.own.0) {
             own_weight += weight;
+        }
+        if !met(view.title) {
+            let here = if met(view.own.0) {
+                1.0
+            } else if met(view.own.1) {
+                0.8
+            } else if met(view.near.0 | view.near.1) {
+                0.3
+            } else {
+                0.0
+            };
+            own += weight * here;
+            own_total += weight;
+            if !is_name(term) && term.role != Role::Class {
+                asked += weight * here;
+                asked_total += weight;
+            }
+        }
+        if is_name(term) {
+            // A year that the document lacks is worth two names.
+            let weight =
+                if term.text.starts_with(|c: char| c.is_ascii_digit()) { 2.0 * weight } else { *weight };
+            names_total += weight;
+            if met(view.title | view.everywhere.0 | view.everywhere.1) {
+                names += weight;
+            }
         }
         covered += weight * share;
         total += weight;
@@ -320,7 +416,47 @@ fn passage(
     let rank_bonus = 0.06 / (1.0 + rank as f32);
     let score =
         coverage + 0.25 * relation + 0.15 * part(own_weight, total) + 0.22 * title * title + rank_bonus;
-    Passage { document, sentence, coverage, entity: part(entity, entity_total), relation, title, score }
+    Passage {
+        document,
+        sentence,
+        coverage,
+        entity: part(entity, entity_total),
+        relation,
+        title,
+        score: score + 0.5 * part(own, own_total),
+        topic: 0.0,
+        lead: 0.0,
+        own: part(own, own_total),
+        asked: part(asked, asked_total),
+        names: part(names, names_total),
+    }
+}
+
+/// A name or a number, not a common noun that is the topic, nor a decade.
+fn is_name(term: &Term) -> bool {
+    let decade = term.text.starts_with(|c: char| c.is_ascii_digit()) && term.text.ends_with('s');
+    term.role == Role::Entity && !term.text.starts_with(char::is_lowercase) && !decade
+}
+
+/// The weight of the terms met, a synonym for three quarters, of all but those that the answer itself meets.
+fn share(question: &Question, weights: &[f32], (exact, soft): (u64, u64)) -> f32 {
+    let (mut met, mut all) = (0.0_f32, 0.0_f32);
+    for (at, (term, weight)) in question.terms.iter().zip(weights).enumerate() {
+        if term.role == Role::Class {
+            continue;
+        }
+        let bit = 1_u64 << at.min(63);
+        all += weight;
+        met += weight
+            * if exact & bit != 0 {
+                1.0
+            } else if soft & bit != 0 {
+                BY_SYNONYM
+            } else {
+                0.0
+            };
+    }
+    if all > 0.0 { met / all } else { 0.0 }
 }
 
 /// Weights of the terms: what is rare in the evidence weighs more, and what is missing from it weighs fully.

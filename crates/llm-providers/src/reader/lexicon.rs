@@ -184,6 +184,17 @@ impl Lexicon {
             let group = synonyms.entry(head).or_default();
             group.extend(stems);
         }
+        for line in lines(include_str!("data/groups.txt")) {
+            let stems: Vec<String> = line.split_whitespace().map(stem_of).collect();
+            for stem in &stems {
+                let group = synonyms.entry(stem.clone()).or_default();
+                for other in &stems {
+                    if other != stem && !group.contains(other) {
+                        group.push(other.clone());
+                    }
+                }
+            }
+        }
         let mut nouns = HashMap::new();
         for (class, list) in labelled(include_str!("data/nouns.txt")) {
             let named = CLASSES.iter().find(|(name, _)| *name == class).map(|(_, class)| *class);

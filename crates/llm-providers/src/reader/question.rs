@@ -276,6 +276,11 @@ fn how(words: &[&Token<'_>], at: usize, question: &mut Question, gap: &mut Gap) 
                 "before",
                 "did",
                 "imprisoned",
+                "held",
+                "captive",
+                "captivity",
+                "kept",
+                "spent",
                 "need",
                 "takes",
                 "remain",
@@ -357,6 +362,17 @@ fn which(words: &[&Token<'_>], at: usize, question: &mut Question, gap: &mut Gap
     if DO.contains(&next) {
         question.asks = Asks::Thing;
         question.slot = Slot::After;
+        return;
+    }
+    // "What name did X carry?", "What pen name did X put on it?"
+    if let Some(name) = (at + 1..at + 4).find(|place| matches!(folded(words, *place), "name" | "nickname"))
+        && AUXILIARY.contains(&folded(words, name + 1))
+    {
+        question.asks = Asks::Name;
+        question.class_kind = Some(NounClass::Name);
+        question.slot = Slot::After;
+        question.naming = true;
+        gap.asking.extend(at + 1..=name);
         return;
     }
     if AUXILIARY.contains(&next) || Lexicon::shared().is_verb(next) || next.ends_with("ed") {

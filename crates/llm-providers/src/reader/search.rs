@@ -9,9 +9,16 @@ use super::question::{Question, Role};
 /// Formulations of a query, best first, none twice.
 pub(super) fn queries(question: &Question) -> Vec<String> {
     let lexicon = Lexicon::shared();
-    let mut list = vec![question.keywords(), question.entity_words()];
+    let named = question
+        .terms
+        .iter()
+        .any(|term| term.role == Role::Entity && !term.text.starts_with(char::is_lowercase));
+    let mut list = vec![question.keywords()];
+    if named {
+        list.push(question.entity_words());
+    }
     // With words that may stand for the relation.
-    let mut widened = question.entity_words();
+    let mut widened = if named { question.entity_words() } else { question.keywords() };
     for term in question.terms.iter().filter(|term| term.role != Role::Entity) {
         for other in lexicon.synonyms(&term.stem).iter().take(2) {
             widened.push(' ');
@@ -44,6 +51,12 @@ pub(super) fn same_query(a: &str, b: &str) -> bool {
     words(a) == words(b)
 }
 
+/// The project's own manual stands beside the articles: it answers questions about the program, not others that
+/// share a word with it.
+fn is_manual(id: &str) -> bool {
+    id.rsplit('/').next().is_some_and(|name| name.starts_with("docs-"))
+}
+
 /// How promising each document is, judged by its title and by what is known of it so far.
 pub(super) fn promise(question: &Question, documents: &[Document]) -> Vec<f32> {
     let lookup = Lookup::new(question);
@@ -57,7 +70,8 @@ pub(super) fn promise(question: &Question, documents: &[Document]) -> Vec<f32> {
         .iter()
         .zip(shown)
         .map(|(document, shown)| {
-            0.7 * title_share(&document.title, &lookup) + shown + 0.25 / (1.0 + document.rank as f32)
+            0.6 * title_share(&document.title, &lookup) + shown + 0.5 / (1.0 + document.rank as f32)
+                - if is_manual(&document.id) { 0.4 } else { 0.0 }
         })
         .collect()
 }

@@ -77,6 +77,13 @@ impl Machine {
         }
     }
 
+    /// Takes note that the request in flight was given up. It counts as asked.
+    pub const fn model_cut_off(&mut self) {
+        if matches!(self.state.phase, Phase::AskModel) {
+            self.state.pass.call_attempts += 1;
+        }
+    }
+
     pub(super) fn parse_options<'a>(&'a self) -> ParseOptions<'a> {
         ParseOptions {
             starts_in_thinking: self.setup.starts_in_thinking,

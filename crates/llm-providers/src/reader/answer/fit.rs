@@ -2,7 +2,7 @@
 //!
 //! Decides the features and their worth. The figures were set by hand on development questions.
 
-use super::super::lexicon::Dimension;
+use super::super::lexicon::{Dimension, Lexicon};
 use super::super::question::{Asks, Question, Role, Slot};
 use super::super::spans::{Span, SpanKind};
 use super::context::Context;
@@ -109,10 +109,11 @@ fn form(question: &Question, context: &Context<'_>, span: &Span) -> Option<f32> 
         (Asks::Name, SpanKind::Phrase) => name_phrase(question, context, span),
         (Asks::Thing, SpanKind::Phrase) => thing_phrase(question, context, span)?,
         (Asks::Thing, SpanKind::Name) => {
-            if question.naming {
-                0.46
-            } else {
-                0.38
+            // "Which crop" does not want the name of a man or a town, unless what it names is a crop.
+            match (question.naming, question.class.is_some()) {
+                (true, _) => 0.46,
+                (false, true) => 0.24,
+                (false, false) => 0.38,
             }
         }
         (Asks::Thing, SpanKind::Quoted) => 0.42,
@@ -135,18 +136,22 @@ fn class_bonus(question: &Question, context: &Context<'_>, span: &Span) -> f32 {
     if matches!(question.asks, Asks::Year | Asks::Date | Asks::Quantity(_)) {
         return 0.0;
     }
-    let is_class = |at: Option<usize>| at.is_some_and(|at| context.stem(at) == class);
+    let others = Lexicon::shared().synonyms(class);
+    let is_class = |at: Option<usize>| {
+        at.is_some_and(|at| context.stem(at) == class || others.iter().any(|other| other == context.stem(at)))
+    };
     if question.asks == Asks::Count {
         // "73 extant species": the counted noun follows within a few words.
-        let close = (span.end..span.end + 4).position(|at| context.stem(at) == class);
-        let counted = close.map_or(0.0, |distance| 0.45 - 0.05 * distance as f32);
+        let close = (span.end..span.end + 4).position(|at| is_class(Some(at)));
+        let asked = (span.end..span.end + 2).any(|at| context.asked.contains(&context.stem(at)));
+        let counted = close.map_or(if asked { 0.25 } else { 0.0 }, |distance| 0.45 - 0.05 * distance as f32);
         // "the number of deaths was 36,417", "the number 1729"
         let stated = relation_is_noun(question, context, span) > 0.2
             || (1..=8).any(|back| context.before(span.first, back) == "number")
                 && context.boundaries_between(span.first.saturating_sub(8), span.first) == 0;
         return counted.max(if stated { 0.3 } else { 0.0 });
     }
-    let inside = (span.first..span.end).any(|at| context.stem(at) == class);
+    let inside = (span.first..span.end).any(|at| is_class(Some(at)));
     let beside = is_class(span.first.checked_sub(1))
         || matches!(context.before(span.first, 1), "of" | "the" | ",") && is_class(span.first.checked_sub(2))
         || is_class(Some(span.end));

@@ -69,6 +69,9 @@ pub(super) fn person(context: &Context<'_>, span: &Span) -> Option<f32> {
     if lexicon.is_country(span.text(context.text, &context.tokens)) {
         value -= 0.4;
     }
+    if holds_class(context, span, &[NounClass::Language, NounClass::Work]) {
+        value -= 0.4;
+    }
     match words {
         2..=4 => value += 0.08,
         1 => value -= 0.06,

@@ -55,7 +55,7 @@ impl State {
 
     /// A nested question answered as a whole needs a sentence that covers nearly all of it.
     pub(super) fn direct_floor(&self, text: &str) -> f32 {
-        if nested(text).is_some() { ENOUGH + 0.1 } else { ENOUGH }
+        if nested(text).is_some() { ENOUGH + 0.02 } else { ENOUGH }
     }
 
     pub(super) fn conclude_steps(

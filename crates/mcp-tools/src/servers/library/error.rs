@@ -134,6 +134,27 @@ pub enum LibraryError {
 }
 
 impl LibraryError {
+    /// Whether the caller named something that is not there or cannot be used, rather than something failing.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::InvalidName { .. }
+            | Self::DuplicateName { .. }
+            | Self::UnknownLibrary { .. }
+            | Self::NotAFolder { .. }
+            | Self::UnknownDocument { .. }
+            | Self::OffsetPastEnd { .. }
+            | Self::EmptyQuery => true,
+            Self::Io { source, .. } => source.kind() == std::io::ErrorKind::NotFound,
+            Self::Damaged { .. }
+            | Self::Index { .. }
+            | Self::Stopped { .. }
+            | Self::Fetch { .. }
+            | Self::HashMismatch { .. }
+            | Self::MissingPackage { .. } => false,
+        }
+    }
+
     /// A stable word for programs.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
