@@ -78,6 +78,11 @@ async fn the_reader_answers_without_any_model() {
     let said = home.run(&["ask", "In which year was Johannes Kepler born?"]).await;
     assert_eq!((said.code, said.stdout.trim()), (0, "1571"), "{}", said.stderr);
     assert!(said.stderr.lines().next().unwrap().contains("reader"), "{}", said.stderr);
+    // The question of the README's first command.
+    let readme = include_str!("../../README.md");
+    let question = readme.split("-- ask \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let said = home.run(&["ask", question]).await;
+    assert_eq!((said.code, said.stdout.trim()), (0, "1797"), "{question}: {}", said.stderr);
     let (_, value) = home.ask("Which colour has the sky over the planet of the third wizard?").await;
     assert_eq!(value["status"], "no_answer", "{value}");
 }

@@ -40,6 +40,8 @@ fn questions_ask_for_kinds() {
         ("How much does the bell weigh?", Asks::Quantity(Dimension::Mass)),
         ("What is the motto of the society?", Asks::Name),
         ("What did he study at Oxford?", Asks::Thing),
+        ("What pen name did the doctor put on his booklet?", Asks::Name),
+        ("How long was the captain held captive?", Asks::Quantity(Dimension::Duration)),
         ("Why did the dam fail?", Asks::Reason),
         ("Was the bridge built in 1850?", Asks::YesNo),
         ("Name the author of the treaty.", Asks::Person),

@@ -53,7 +53,7 @@ impl State {
         })
     }
 
-    /// A nested question answered as a whole needs a sentence that covers nearly all of it.
+    /// A nested question answered as a whole needs a little more than a plain one.
     pub(super) fn direct_floor(&self, text: &str) -> f32 {
         if nested(text).is_some() { ENOUGH + 0.02 } else { ENOUGH }
     }
@@ -110,8 +110,7 @@ impl State {
         match answer {
             Some(answer) => wording::answer(&sources, &answer.text),
             None => {
-                let nearest =
-                    near.filter(|answer| answer.passage.coverage > 0.4).map(|answer| self.source(&answer));
+                let nearest = near.filter(is_worth_quoting).map(|answer| self.source(&answer));
                 wording::no_answer(&self.titles_read(), nearest.as_ref())
             }
         }
@@ -142,8 +141,7 @@ impl State {
             })
             .count();
         let mut findings = sources;
-        findings
-            .extend(near.filter(|answer| answer.passage.coverage > 0.4).map(|answer| self.source(&answer)));
+        findings.extend(near.filter(is_worth_quoting).map(|answer| self.source(&answer)));
         wording::failure(&Failure {
             queries: &self.searched,
             read: &self.titles_read(),
@@ -152,4 +150,10 @@ impl State {
             candidate: answer.as_ref().map(|answer| answer.text.as_str()),
         })
     }
+}
+
+/// Whether a sentence that is no answer is shown all the same: it covers the question, or stands in the right document.
+fn is_worth_quoting(answer: &Answer) -> bool {
+    let passage = &answer.passage;
+    passage.coverage > 0.4 || passage.topic >= 0.4 && passage.lead >= 0.0
 }
