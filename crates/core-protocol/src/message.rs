@@ -68,32 +68,29 @@ impl Message {
     /// The text blocks joined by newlines; thinking and media are left out.
     #[must_use]
     pub fn joined_text(&self) -> String {
-        let mut joined = String::new();
-        for block in &self.content {
-            if let ContentBlock::Text { text } = block {
-                if !joined.is_empty() {
-                    joined.push('\n');
-                }
-                joined.push_str(text);
-            }
-        }
-        joined
+        joined(&self.content, ContentBlock::as_text)
     }
 
     /// The thinking blocks joined by newlines.
     #[must_use]
     pub fn joined_thinking(&self) -> String {
-        let mut joined = String::new();
-        for block in &self.content {
-            if let ContentBlock::Thinking { text, .. } = block {
-                if !joined.is_empty() {
-                    joined.push('\n');
-                }
-                joined.push_str(text);
-            }
-        }
-        joined
+        joined(&self.content, |block| match block {
+            ContentBlock::Thinking { text, .. } => Some(text),
+            _ => None,
+        })
     }
+}
+
+/// What `pick` takes of the blocks, joined by newlines; nothing empty at the beginning is kept.
+pub(crate) fn joined(blocks: &[ContentBlock], pick: impl Fn(&ContentBlock) -> Option<&str>) -> String {
+    let mut joined = String::new();
+    for text in blocks.iter().filter_map(pick) {
+        if !joined.is_empty() {
+            joined.push('\n');
+        }
+        joined.push_str(text);
+    }
+    joined
 }
 
 /// One piece of a message.
@@ -145,6 +142,15 @@ impl ContentBlock {
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
+    }
+
+    /// The text of a text block.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text { text } => Some(text),
+            _ => None,
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::ContentBlock;
+use crate::message::joined;
 
 /// What a model is told about one tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -134,15 +135,6 @@ impl ToolResult {
     /// The text blocks joined by newlines.
     #[must_use]
     pub fn joined_text(&self) -> String {
-        let mut joined = String::new();
-        for block in &self.content {
-            if let ContentBlock::Text { text } = block {
-                if !joined.is_empty() {
-                    joined.push('\n');
-                }
-                joined.push_str(text);
-            }
-        }
-        joined
+        joined(&self.content, ContentBlock::as_text)
     }
 }
