@@ -331,14 +331,7 @@ fn failure_of(call: u64, error: &LlmError) -> ModelFailure {
 }
 
 fn text_bytes(message: &Message) -> usize {
-    message
-        .content
-        .iter()
-        .map(|block| match block {
-            core_protocol::ContentBlock::Text { text } => text.len(),
-            _ => 0,
-        })
-        .sum()
+    message.content.iter().filter_map(core_protocol::ContentBlock::as_text).map(str::len).sum()
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -87,7 +87,7 @@ impl RunLog {
         let stored = body.is_stored();
         let ends_turn = matches!(body, EventBody::ContextChecked { .. } | EventBody::PassFinished { .. });
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let event = Event {
+        let mut event = Event {
             seq: writer.next,
             ts: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
             run_id: self.run_id.clone(),
@@ -96,10 +96,12 @@ impl RunLog {
             agent: stamp.agent.to_owned(),
             body,
         };
-        let written = serde_json::to_string(&event)?;
-        let line = self.scrubber.scrub(written.clone());
-        // Whoever watches sees what is written, not what was.
-        let event = if line == written { event } else { serde_json::from_str(&line)? };
+        let mut line = serde_json::to_string(&event)?;
+        if self.scrubber.finds_secret(&line) {
+            line = self.scrubber.scrub(line);
+            // Whoever watches sees what is written, not what was.
+            event = serde_json::from_str(&line)?;
+        }
         if stored {
             let mut kept =
                 if line.len() > BLOB_THRESHOLD { self.without_blobs(&line)? } else { line.clone() };

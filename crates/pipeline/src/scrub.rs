@@ -49,6 +49,12 @@ impl Scrubber {
         Self::new(marked.map(|(_, value)| value.as_str()).chain(further))
     }
 
+    /// Whether a secret stands in the line of JSON.
+    #[must_use]
+    pub fn finds_secret(&self, line: &str) -> bool {
+        self.secrets.iter().any(|secret| line.contains(secret.as_str()))
+    }
+
     /// The line of JSON without secrets.
     #[must_use]
     pub fn scrub(&self, mut line: String) -> String {
