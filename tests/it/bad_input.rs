@@ -103,7 +103,9 @@ async fn an_unreachable_model_server() {
     let home = Home::with_model(&server).set("agent.max_llm_failures=1").set("llm.retries.max_tries=2");
     let port = server.port().to_string();
     drop(server);
-    check_run(&home, "unreachable", &[&port, "base_url"]).await;
+    // Known before anything begins: no run, no tries.
+    check(&home, &["ask", "Who?"], 1, &[&port, "base_url"]).await;
+    assert!(!home.path("runs").exists());
 }
 
 #[tokio::test]

@@ -135,6 +135,11 @@ async fn tools_doctor_completions_and_the_rest() {
     let called = home.run(&["tools", "call", "library", "search_library", r#"{"q": "Kepler"}"#]).await;
     assert_eq!(called.code, 0, "{}", called.stderr);
     assert!(called.stdout.contains("Johannes Kepler"), "{}", called.stdout);
+    // Without a key the web is the library, also where the agent does not use the server.
+    let web = ["tools", "call", "search_and_scrape_webpage", "google_search", r#"{"q": "Kepler"}"#];
+    let called = home.run(&web).await;
+    assert_eq!(called.code, 0, "{}", called.stderr);
+    assert!(called.stdout.contains("\"link\":\"library://fathom/"), "{}", called.stdout);
     let doctor = home.run(&["doctor", "--output", "json"]).await;
     assert_eq!(doctor.code, 0, "{}", doctor.stderr);
     assert!(doctor.json()["findings"].as_array().unwrap().iter().any(|finding| finding["area"] == "sandbox"));

@@ -102,6 +102,18 @@ impl Home {
         Said::from(self.command(arguments).output().await.unwrap())
     }
 
+    /// Without the settings of this home: for runs that know theirs. The model's key is in the environment.
+    pub(crate) async fn run_as_is(&self, arguments: &[&str]) -> Said {
+        let with_settings = self.command(&[]);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+        command.args(arguments).current_dir(self.dir.path()).env_clear().stdin(Stdio::null());
+        for (name, value) in with_settings.as_std().get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        command.env("OPENAI_API_KEY", "test-key-0123456789");
+        Said::from(command.output().await.unwrap())
+    }
+
     /// `fathom ask --output json QUESTION`.
     pub(crate) async fn ask(&self, question: &str) -> (Said, Value) {
         let said = self.run(&["ask", "--output", "json", question]).await;
@@ -116,6 +128,14 @@ impl Home {
         assert!(runs.next().is_none(), "more than one run");
         let text = std::fs::read_to_string(run.join("events.jsonl")).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The stored events of the only run while it goes on: those that are whole; none before it has begun.
+    pub(crate) fn events_so_far(&self) -> Vec<Value> {
+        let runs = std::fs::read_dir(self.path("runs")).into_iter().flatten().flatten();
+        let log = runs.map(|run| run.path().join("events.jsonl")).find(|path| path.is_file());
+        let text = log.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+        text.lines().map_while(|line| serde_json::from_str(line).ok()).collect()
     }
 
     /// The types of the stored events that are about decisions, in order.

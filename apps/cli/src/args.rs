@@ -54,6 +54,12 @@ pub(crate) struct Common {
     /// Search this folder in this run
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) docs: Vec<PathBuf>,
+    /// Write every exchange with the model and the tools to this new file (ask)
+    #[arg(long, global = true, value_name = "FILE", conflicts_with = "replay")]
+    pub(crate) record: Option<PathBuf>,
+    /// Answer from a file that --record wrote, without model and tools (ask)
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) replay: Option<PathBuf>,
     /// Where runs leave their log
     #[arg(long, global = true, value_name = "DIR", default_value = "runs")]
     pub(crate) runs_dir: PathBuf,
@@ -101,10 +107,29 @@ pub(crate) enum Command {
         files: Vec<PathBuf>,
     },
     /// Go on with an interrupted run
-    #[command(hide = true)]
+    #[command(
+        after_help = "What the run did is in its log: no finished call of the model or of a tool is made again. A tool \
+                      call that was under way is made again where that does no harm (it only reads, or says that it \
+                      may be repeated, or tools.servers.NAME.repeatable says so); else the model is told that its \
+                      outcome is unknown.\n\n\
+                      The run goes on with the configuration that it began with. Secrets come from the environment; \
+                      -s may set agent.limits.*, llm.base_url, llm.api_key, llm.retries.* and tools.servers.*.\n\n\
+                      Examples:\n  \
+                      fathom resume runs/20261121-101500-abc123\n  \
+                      fathom resume -s agent.limits.wall=3600 runs/20261121-101500-abc123\n\n\
+                      A finished run shows its result again. Exit codes are those of `fathom ask`."
+    )]
     Resume {
         /// The run's directory
         run_dir: PathBuf,
+        /// Go on with a run that failed, too: from before the calls of the model that failed at its end
+        #[arg(long)]
+        retry_failed: bool,
+    },
+    /// Read a run again: as a story, or in the form of another program
+    Trace {
+        #[command(subcommand)]
+        command: TraceCommand,
     },
     /// Documents that can be searched without any network
     Library {
@@ -159,15 +184,28 @@ pub(crate) enum LibraryCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsCommand {
-    /// Servers and tools of the chosen agent
+    /// Servers and tools of the chosen agent, each tool with its arguments
+    #[command(
+        after_help = "Arguments with a ? may be left out. --output json shows their schemas.\n\nExamples:\n  \
+                            fathom tools list\n  \
+                            fathom tools list --mcp-config mcp.json -s 'agent.main_agent.tools=[files]'\n  \
+                            fathom tools list --output json | jq '.servers[].tools[].name'"
+    )]
     List,
     /// Call one tool by hand
+    #[command(
+        after_help = "The result stands on stdout as the model would get it. Exit codes: 0 done · 1 the call \
+                            failed · 2 usage or configuration\n\nExamples:\n  \
+                            fathom tools call library search_library '{\"q\": \"Kepler\"}'\n  \
+                            fathom tools call tool-python run_python_code '{\"code_block\": \"2 ** 100\"}'\n  \
+                            echo '{\"uri\": \"paper.pdf\"}' | fathom tools call tool-reading convert_to_markdown -"
+    )]
     Call {
-        /// The server's name
+        /// The server's name, as in `tools list`
         server: String,
         /// The tool's name
         tool: String,
-        /// Its arguments, a JSON object
+        /// Its arguments, a JSON object; `-` reads it from standard input
         #[arg(default_value = "{}")]
         arguments: String,
     },
@@ -175,11 +213,77 @@ pub(crate) enum ToolsCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
-    /// Serve one over standard input and output
+    /// Serve one over standard input and output, or over HTTP
+    #[command(after_help = "Examples:\n  \
+                            fathom mcp serve library --docs ./papers\n  \
+                            fathom mcp serve tool-python --http 127.0.0.1:8000\n  \
+                            FATHOM_MCP_TOKEN=… fathom mcp serve tool-reading --http 0.0.0.0:8000\n\n\
+                            In the mcp.json of a client:\n  \
+                            {\"mcpServers\": {\"library\": {\"command\": \"fathom\", \"args\": [\"mcp\", \"serve\", \"library\"]}}}\n\n\
+                            Over HTTP the address of the endpoint is printed on stderr; Ctrl-C ends the server and all \
+                            that it has started.")]
     Serve {
         /// Its name, such as `library` or `tool-python`
         name: String,
+        /// Serve streamable HTTP on this port or address; a port alone, and 0 for any free one, means this machine only
+        #[arg(long, value_name = "ADDR")]
+        http: Option<String>,
+        /// What HTTP clients must send as bearer token; needed where other machines can reach the address
+        #[arg(
+            long,
+            value_name = "TOKEN",
+            env = "FATHOM_MCP_TOKEN",
+            hide_env_values = true,
+            requires = "http"
+        )]
+        token: Option<String>,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TraceCommand {
+    /// What happened, a line for each thing: turns, tools, dropped replies, tokens, costs, times
+    Show {
+        /// The run: its id (below --runs-dir) or its directory
+        run: PathBuf,
+    },
+    /// Write the run in the form that another program reads
+    #[command(after_help = "Forms:\n  \
+                      mirothinker  the task log of MiroThinker, for its viewer and its tools\n  \
+                      chatml       a conversation a line: exactly what the model was sent, with its tools\n  \
+                      sharegpt     the same in the form of ShareGPT\n  \
+                      markdown     a document to read\n  \
+                      otlp         OpenTelemetry spans, as JSON; with --endpoint they are sent\n\n\
+                      Examples:\n  \
+                      fathom trace export 20261121-101500-abc123 --to chatml -o run.jsonl\n  \
+                      fathom trace export runs/20261121-101500-abc123 --to otlp --endpoint http://127.0.0.1:4318")]
+    Export {
+        /// The run: its id (below --runs-dir) or its directory
+        run: PathBuf,
+        /// The form
+        #[arg(long, value_enum, value_name = "FORM")]
+        to: ExportForm,
+        /// Write to this file instead of standard output
+        #[arg(short = 'o', long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// Send the spans to this collector, OTLP over HTTP
+        #[arg(long, value_name = "URL")]
+        endpoint: Option<String>,
+    },
+    /// Drive the run again from its log alone, without network, and check that every event is the same
+    Replay {
+        /// The run: its id (below --runs-dir) or its directory
+        run: PathBuf,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportForm {
+    Mirothinker,
+    Chatml,
+    Sharegpt,
+    Markdown,
+    Otlp,
 }
 
 #[derive(Debug, Subcommand)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
-use pipeline::{Options, Surroundings};
+use pipeline::{CassetteChoice, Options, Surroundings};
 use tracing_subscriber::EnvFilter;
 
 use crate::args::Common;
@@ -26,12 +26,18 @@ impl Context {
             .collect();
         let here = std::env::current_dir().context("the current folder cannot be read")?;
         let options = Options {
+            benchmark: None,
             conf_dir: common.conf_dir.clone(),
             llm: common.llm.clone(),
             agent: common.agent.clone(),
             sets: common.set.clone(),
             mcp_config: common.mcp_config.clone(),
             runs_dir: common.runs_dir.clone(),
+            cassette: match (&common.record, &common.replay) {
+                (Some(path), _) => Some(CassetteChoice::Record(path.clone())),
+                (None, Some(path)) => Some(CassetteChoice::Replay(path.clone())),
+                (None, None) => None,
+            },
         };
         let around = Surroundings::new(variables, here, &std::env::temp_dir(), options);
         Ok(Self { common, around })

@@ -160,3 +160,24 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     Exit::Usage.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_a_run_ended_is_its_code() {
+        for (status, capped, expected) in [
+            (RunStatus::Answered, false, Exit::Done),
+            (RunStatus::Answered, true, Exit::Capped),
+            (RunStatus::NoAnswer, false, Exit::NoAnswer),
+            (RunStatus::NoAnswer, true, Exit::NoAnswer),
+            (RunStatus::Failed, false, Exit::Failed),
+            (RunStatus::Failed, true, Exit::Failed),
+            (RunStatus::Cancelled, false, Exit::Interrupted),
+        ] {
+            let summary = RunSummary { status, capped, ..RunSummary::never_begun(None) };
+            assert_eq!(of_run(&summary), expected, "{status:?} {capped}");
+        }
+    }
+}

@@ -14,8 +14,18 @@ use clap::Parser as _;
 
 use args::{Cli, Command};
 use exit::Failure;
+use mcp_tools::servers::reading;
+
+/// The argument with which this program is started to read one document in a process of its own.
+const READ_APART: &str = "__read-document";
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == READ_APART) {
+        return if reading::read_apart() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    if let Ok(program) = std::env::current_exe() {
+        reading::ReaderProcess { program, arguments: vec![READ_APART.into()] }.install();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return exit::usage(&error),

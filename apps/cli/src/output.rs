@@ -75,6 +75,11 @@ pub(crate) fn line(text: &str) {
     }
 }
 
+/// Text on stdout as it is, ending in a line break.
+pub(crate) fn text(text: &str) {
+    line(text.strip_suffix('\n').unwrap_or(text));
+}
+
 /// Whether a result was lost on its way to stdout.
 pub(crate) fn is_lost() -> bool {
     LOST.load(Ordering::Relaxed)

@@ -5,11 +5,14 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use core_protocol::event::{Event, EventBody, LlmPurpose, RunStatus, StopReason};
+use core_protocol::event::{Event, EventBody, LlmFailureClass, LlmPurpose, RunStatus, StopReason};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Map, Value};
 
 use crate::output::{self, Look, Style, one_line};
+
+/// The agent that was asked, as events name it.
+const MAIN: &str = "main";
 
 /// Shows the progress of one run on stderr.
 pub(crate) struct Progress {
@@ -24,6 +27,8 @@ pub(crate) struct Progress {
 struct State {
     tokens: u64,
     written: usize,
+    /// What the main agent's last request was for.
+    purpose: Option<LlmPurpose>,
 }
 
 impl Progress {
@@ -72,13 +77,20 @@ impl Progress {
                 }
             }
             EventBody::LlmRequest { purpose, .. } => {
-                self.state().written = 0;
+                {
+                    let mut state = self.state();
+                    state.written = 0;
+                    if event.agent == MAIN {
+                        state.purpose = Some(*purpose);
+                    }
+                }
                 self.wait(
                     event,
                     match purpose {
                         LlmPurpose::Turn => "thinking",
                         LlmPurpose::FinalAnswer => "writing the final answer",
                         LlmPurpose::FailureSummary => "summing up what went wrong",
+                        LlmPurpose::Compression => "summing up the conversation",
                     },
                 );
             }
@@ -101,6 +113,9 @@ impl Progress {
                     seconds(*wait_ms)
                 ),
             ),
+            // A turn that nothing can cure ends the run, and the error that it ends in says the same.
+            EventBody::LlmFailed { class: LlmFailureClass::Permanent, .. }
+                if event.agent == MAIN && self.state().purpose == Some(LlmPurpose::Turn) => {}
             EventBody::LlmFailed { message, .. } => {
                 self.say(Look::Warning, &format!("! no usable reply: {}", one_line(message, 300)));
             }
@@ -126,15 +141,31 @@ impl Progress {
                 Look::Warning,
                 &format!("↶ {} ({consecutive} in a row): {}", reason.as_str(), one_line(detail, 200)),
             ),
-            EventBody::ContextChecked { estimated, limit, over: true } => self
+            EventBody::ContextChecked { estimated, limit, over: true, .. } => self
                 .say(Look::Warning, &format!("! the context is full: about {estimated} of {limit} tokens")),
+            EventBody::SubAgentFinished { id, summary, usage } => self.say(
+                Look::Dim,
+                &format!(
+                    "  {id} ended after {} turns: {} · {} tokens",
+                    summary.turns,
+                    summary.stop_reason.as_str(),
+                    usage.input + usage.output
+                ),
+            ),
+            EventBody::Compressed { before, after, adopted: true, .. } => {
+                self.say(Look::Dim, &format!("  summed up: about {before} tokens became {after}"));
+            }
+            EventBody::Finding { name, .. } => {
+                self.say(Look::Dim, &format!("  noted: {}", one_line(name, 120)));
+            }
             EventBody::FailureSummary { text, .. } => {
                 self.say(Look::Dim, &format!("  failure summary: {}", one_line(text, 300)));
             }
             EventBody::PassFinished { summary } if summary.stop_reason != StopReason::Completed => self.say(
                 Look::Warning,
                 &format!(
-                    "pass {} ended after {} turns: {}",
+                    "{}pass {} ended after {} turns: {}",
+                    if event.agent == MAIN { String::new() } else { format!("{} ", event.agent) },
                     event.pass,
                     summary.turns,
                     summary.stop_reason.as_str()
@@ -168,14 +199,24 @@ impl Progress {
     }
 
     fn turn(&self, event: &Event) -> String {
-        self.style.paint(Look::Dim, &format!("[{}/{}]", event.turn, self.max_turns))
+        let place = if event.agent == MAIN {
+            format!("[{}/{}]", event.turn, self.max_turns)
+        } else {
+            format!("[{} {}]", event.agent, event.turn)
+        };
+        self.style.paint(Look::Dim, &place)
     }
 
     fn wait(&self, event: &Event, what: &str) {
         if let Some(live) = &self.live {
             let tokens = self.state().tokens;
             let turn = event.turn.max(1);
-            live.set_message(format!("turn {turn}/{} · {what} · {tokens} tokens", self.max_turns));
+            let place = if event.agent == MAIN {
+                format!("turn {turn}/{}", self.max_turns)
+            } else {
+                format!("{} turn {turn}", event.agent)
+            };
+            live.set_message(format!("{place} · {what} · {tokens} tokens"));
         } else if self.style.verbose > 1 {
             output::note(&format!("{:>7.2}s {what}", self.started.elapsed().as_secs_f64()));
         }

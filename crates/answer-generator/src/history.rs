@@ -15,9 +15,18 @@ pub struct HistoryEntry {
     pub id: String,
     /// The message; shared with every request that shows it.
     pub message: Arc<Message>,
+    /// Whether it is shown in full whatever else is left out, and does not count as a result.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pinned: bool,
 }
 
 impl HistoryEntry {
+    /// An ordinary message.
+    #[must_use]
+    pub const fn new(id: String, message: Arc<Message>) -> Self {
+        Self { id, message, pinned: false }
+    }
+
     /// Whether the entry is of the given role.
     #[must_use]
     pub fn is(&self, role: Role) -> bool {
@@ -70,7 +79,7 @@ mod tests {
                     't' => Role::Tool,
                     _ => Role::User,
                 };
-                HistoryEntry { id: format!("{letter}{index}"), message: Arc::new(Message::text(role, "")) }
+                HistoryEntry::new(format!("{letter}{index}"), Arc::new(Message::text(role, "")))
             })
             .collect()
     }

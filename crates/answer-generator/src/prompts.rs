@@ -4,6 +4,10 @@
 pub trait EndingPrompts: Send + Sync {
     /// Asks for the final answer to the question.
     fn final_answer(&self, question: &str) -> String;
+    /// Asks for a report with citations on the question, where that is wanted instead of a short answer.
+    fn final_report(&self, question: &str) -> String;
+    /// Asks an agent that worked on a subtask for what it found.
+    fn sub_agent_report(&self, subtask: &str) -> String;
     /// Asks what went wrong in this pass.
     fn failure_summary(&self) -> String;
     /// The beginning of the reply to [`EndingPrompts::failure_summary`]: a think block, opened and closed.

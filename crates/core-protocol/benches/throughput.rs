@@ -50,6 +50,21 @@ mod whole {
         parse(bencher, dialect, &prose(MEGABYTE));
     }
 
+    /// With the check for UTF-8 that streams need as well.
+    #[divan::bench]
+    fn prose_1mb_from_bytes(bencher: Bencher<'_, '_>) {
+        let text = prose(MEGABYTE);
+        let options = ParseOptions::new(DialectName::McpXml.dialect());
+        bencher.counter(BytesCount::of_str(&text)).bench(|| {
+            std::str::from_utf8(black_box(text.as_bytes())).map(|text| parse_reply(text, &options))
+        });
+    }
+
+    #[divan::bench]
+    fn prose_100kb(bencher: Bencher<'_, '_>) {
+        parse(bencher, DialectName::McpXml, &prose(100_000));
+    }
+
     #[divan::bench(args = DialectName::ALL)]
     fn half_thinking_1mb(bencher: Bencher<'_, '_>, dialect: DialectName) {
         let half = prose(MEGABYTE / 2);
@@ -100,21 +115,53 @@ mod hostile {
 mod streamed {
     use super::*;
 
+    // The smallest pieces take so long that on a busy machine 1 MB would measure its other work.
     #[divan::bench(args = [4, 64, 4096])]
-    fn prose_1mb(bencher: Bencher<'_, '_>, size: usize) {
-        stream(bencher, DialectName::McpXml, &prose(MEGABYTE), size);
+    fn prose_100kb(bencher: Bencher<'_, '_>, size: usize) {
+        stream(bencher, DialectName::McpXml, &prose(100_000), size);
     }
 
-    #[divan::bench(args = [4, 4096])]
-    fn prose_1mb_auto(bencher: Bencher<'_, '_>, size: usize) {
-        stream(bencher, DialectName::Auto, &prose(MEGABYTE), size);
+    #[divan::bench(args = [4])]
+    fn prose_100kb_auto(bencher: Bencher<'_, '_>, size: usize) {
+        stream(bencher, DialectName::Auto, &prose(100_000), size);
     }
 
-    #[divan::bench(args = [4, 4096])]
-    fn one_large_call(bencher: Bencher<'_, '_>, size: usize) {
-        let arguments = json!({"text": prose(MEGABYTE)});
+    #[divan::bench(args = [DialectName::McpXml, DialectName::Auto])]
+    fn prose_1mb_in_4096(bencher: Bencher<'_, '_>, dialect: DialectName) {
+        stream(bencher, dialect, &prose(MEGABYTE), 4096);
+    }
+
+    #[divan::bench]
+    fn prose_100kb_as_str_in_4096(bencher: Bencher<'_, '_>) {
+        let text = prose(100_000);
+        let pieces: Vec<&str> =
+            text.as_bytes().chunks(4096).filter_map(|p| std::str::from_utf8(p).ok()).collect();
+        let options = ParseOptions::new(DialectName::McpXml.dialect());
+        bencher.counter(BytesCount::of_str(&text)).bench(|| {
+            let mut parser = StreamParser::new(options);
+            for piece in black_box(&pieces) {
+                parser.push_str(piece, |event| {
+                    black_box(event);
+                });
+            }
+            parser.finish(|_| {})
+        });
+    }
+
+    fn large_call(bencher: Bencher<'_, '_>, bytes: usize, size: usize) {
+        let arguments = json!({"text": prose(bytes)});
         let call = ToolCall::new("s", "t", arguments.as_object().cloned().unwrap_or_default());
         stream(bencher, DialectName::McpXml, &render_call(DialectName::McpXml.dialect(), &call), size);
+    }
+
+    #[divan::bench(args = [4, 64])]
+    fn one_large_call_100kb(bencher: Bencher<'_, '_>, size: usize) {
+        large_call(bencher, 100_000, size);
+    }
+
+    #[divan::bench]
+    fn one_large_call_1mb_in_4096(bencher: Bencher<'_, '_>) {
+        large_call(bencher, MEGABYTE, 4096);
     }
 }
 

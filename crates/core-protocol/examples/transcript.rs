@@ -8,19 +8,36 @@
 //! `--dialect NAME` chooses the spelling of calls (`mcp_xml`, `hermes`, `qwen_xml`, `auto`);
 //! `--stream N` feeds the reply in pieces of N bytes; `--starts-in-thinking` and `--accept-unclosed`
 //! set the options of those names.
+//!
+//! It ends with 0 whatever the reply holds, and with 1 where an option is wrong, the reply is not UTF-8
+//! (no call of such a reply is printed), or input or output fail.
 
 use core_protocol::{
-    DialectName, ParseOptions, ParsedReply, StreamParser, boxed_answer, parse_arguments, parse_reply,
+    DialectName, MalformedBlock, ParseOptions, ParsedReply, StreamParser, ToolCall, boxed_answer,
+    parse_arguments, parse_reply,
 };
 use serde_json::json;
 use std::io::{self, Read as _, Write as _};
 use std::process::ExitCode;
+
+const USAGE: &str = "\
+Reads one reply on standard input and prints its calls as JSON lines.
+
+  --dialect NAME         mcp_xml (default), hermes, qwen_xml or auto
+  --stream N             feed the reply in pieces of N bytes
+  --starts-in-thinking   the chat template has opened thinking already
+  --accept-unclosed      take a last call without its closing tags
+  --boxed                print the boxed answer instead, nothing if there is none
+  --repair               repair one JSON object per input line instead, null where it cannot be
+  --help                 print this
+";
 
 #[derive(Clone, Copy)]
 enum Task {
     Calls,
     Boxed,
     Repair,
+    Help,
 }
 
 struct Arguments {
@@ -49,28 +66,29 @@ fn arguments() -> Result<Arguments, String> {
         starts_in_thinking: false,
         accept_unclosed: false,
     };
-    let mut given = std::env::args().skip(1);
-    while let Some(option) = given.next() {
-        match option.as_str() {
+    let mut given = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    while let Some(argument) = given.next() {
+        let (option, value) = match argument.split_once('=') {
+            Some((option, value)) => (option, Some(value.to_owned())),
+            None => (argument.as_str(), None),
+        };
+        match option {
             "--boxed" => read.task = Task::Boxed,
             "--repair" => read.task = Task::Repair,
+            "--help" | "-h" => read.task = Task::Help,
             "--starts-in-thinking" => read.starts_in_thinking = true,
             "--accept-unclosed" => read.accept_unclosed = true,
             "--dialect" => {
-                let name = given.next().ok_or("--dialect needs a name")?;
+                let name = value.or_else(|| given.next()).ok_or("--dialect needs a name")?;
                 read.dialect = DialectName::from_name(&name)
                     .ok_or_else(|| format!("no dialect `{name}`: use mcp_xml, hermes, qwen_xml or auto"))?;
             }
             "--stream" => {
-                let size = given.next().and_then(|size| size.parse().ok()).filter(|size| *size > 0);
+                let size = value.or_else(|| given.next()).and_then(|size| size.parse().ok());
+                let size = size.filter(|size| *size > 0);
                 read.piece = Some(size.ok_or("--stream needs a number of bytes above 0")?);
             }
-            other => {
-                return Err(format!(
-                    "no option `{other}`: use --dialect NAME, --stream N, --boxed, --repair, \
-                     --starts-in-thinking, --accept-unclosed"
-                ));
-            }
+            _ => return Err(format!("no option `{argument}`\n{USAGE}")),
         }
     }
     Ok(read)
@@ -78,13 +96,21 @@ fn arguments() -> Result<Arguments, String> {
 
 fn run(arguments: &Arguments) -> Result<(), String> {
     let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes).map_err(|error| format!("cannot read the reply: {error}"))?;
+    if !matches!(arguments.task, Task::Help) {
+        let read = io::stdin().lock().read_to_end(&mut bytes);
+        read.map_err(|error| format!("cannot read the reply: {error}"))?;
+    }
     let output = match arguments.task {
         Task::Calls => calls(arguments, &bytes)?,
         Task::Boxed => boxed_answer(text_of(&bytes)?).map(|answer| answer + "\n").unwrap_or_default(),
-        Task::Repair => repair(text_of(&bytes)?),
+        Task::Repair => repair(&bytes),
+        Task::Help => USAGE.to_owned(),
     };
-    io::stdout().lock().write_all(output.as_bytes()).map_err(|error| format!("cannot write: {error}"))
+    match io::stdout().lock().write_all(output.as_bytes()) {
+        // Who reads the output has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(|error| format!("cannot write: {error}")),
+    }
 }
 
 fn text_of(bytes: &[u8]) -> Result<&str, String> {
@@ -107,37 +133,37 @@ fn calls(arguments: &Arguments, bytes: &[u8]) -> Result<String, String> {
             parser.finish(|_| {}).map_err(|error| error.to_string())?.reply
         }
     };
-    for block in &reply.malformed {
-        let _ = writeln!(
-            io::stderr(),
-            "line {}, byte {}: {}\n    {:?}",
-            block.line,
-            block.offset,
-            block.problem,
-            block.excerpt
-        );
-    }
-    Ok(reply
-        .calls
-        .iter()
-        .map(|call| {
-            let line = json!({
-                "server_name": call.server,
-                "tool_name": call.tool,
-                "arguments": call.arguments,
-                "id": call.id,
-                "repaired": call.repaired,
-            });
-            format!("{line}\n")
-        })
-        .collect())
+    let problem = |block: &MalformedBlock| {
+        let MalformedBlock { line, offset, problem, excerpt, .. } = block;
+        format!("line {line}, byte {offset}: {problem}\n    {excerpt:?}\n")
+    };
+    let problems: String = reply.malformed.iter().map(problem).collect();
+    let _ = io::stderr().write_all(problems.as_bytes());
+    let line = |call: &ToolCall| {
+        let line = json!({
+            "server_name": call.server,
+            "tool_name": call.tool,
+            "arguments": call.arguments,
+            "id": call.id,
+            "repaired": call.repaired,
+        });
+        format!("{line}\n")
+    };
+    Ok(reply.calls.iter().map(line).collect())
 }
 
-fn repair(text: &str) -> String {
-    text.lines()
-        .map(|line| match parse_arguments(line) {
-            Ok(read) => format!("{}\n", json!(read.arguments)),
-            Err(_) => "null\n".to_owned(),
+/// Each line on its own, so that one that cannot be read spoils no other.
+fn repair(bytes: &[u8]) -> String {
+    let lines = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    if bytes.is_empty() {
+        return String::new();
+    }
+    let read = |line: &[u8]| std::str::from_utf8(line).ok().and_then(|line| parse_arguments(line).ok());
+    lines
+        .split(|byte| *byte == b'\n')
+        .map(|line| match read(line) {
+            Some(read) => format!("{}\n", json!(read.arguments)),
+            None => "null\n".to_owned(),
         })
         .collect()
 }

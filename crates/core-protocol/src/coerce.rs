@@ -1,7 +1,8 @@
 //! Typed values from plain text, by the schema of the parameter.
 //!
 //! Decides what `5`, `None` or `{'a': 1}` mean where a dialect writes values without quotes. Without a
-//! schema a value is a string, unless it is a JSON object or list.
+//! schema a value is a string, unless it is a JSON object or list, for which `None`, `True` and `False`
+//! are as good as JSON's words.
 
 use serde_json::{Map, Number, Value};
 
@@ -130,12 +131,44 @@ pub(crate) fn coerce(text: &str, name: &str, parameters: Option<Parameters<'_>>)
 }
 
 fn untyped(text: &str, trimmed: &str) -> Value {
-    if trimmed.starts_with(['{', '['])
-        && let Ok(value) = serde_json::from_str::<Value>(trimmed)
-    {
-        return value;
+    let is_structure = trimmed.starts_with(['{', '[']);
+    let read = |json: &str| serde_json::from_str::<Value>(json).ok();
+    let value = is_structure.then(|| read(trimmed).or_else(|| read(&with_json_literals(trimmed)))).flatten();
+    value.unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+/// The text with Python's literals spelled as JSON's, strings left as they are.
+fn with_json_literals(text: &str) -> String {
+    let mut spelled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
+        let width = match first {
+            '"' => string_width(rest),
+            _ if is_word(first) => rest.find(|character| !is_word(character)).unwrap_or(rest.len()),
+            _ => first.len_utf8(),
+        };
+        let (token, after) = rest.split_at(width);
+        spelled.push_str(match token {
+            "None" => "null",
+            "True" => "true",
+            "False" => "false",
+            token => token,
+        });
+        rest = after;
     }
-    Value::String(text.to_owned())
+    spelled
+}
+
+/// Bytes of the string literal that the text begins with.
+fn string_width(text: &str) -> usize {
+    let mut escaped = false;
+    let closing = |(_, byte): &(usize, u8)| {
+        let closes = *byte == b'"' && !escaped;
+        escaped = *byte == b'\\' && !escaped;
+        closes
+    };
+    text.bytes().enumerate().skip(1).find(closing).map_or(text.len(), |(at, _)| at + 1)
 }
 
 /// The narrowest type that the text fits; none where only a string is left.

@@ -2,19 +2,29 @@
 //!
 //! Decides their shape. Content has one owner: [`EventBody::Message`] owns what the model is sent or
 //! said, [`EventBody::ToolCallFinished`] owns a raw tool result, every other event refers by id.
-//! In a stored log a string of more than [`BLOB_THRESHOLD`] bytes is replaced by
-//! `{"$blob": sha256, "bytes": n}`; its text is the file of that name in the run's `blobs/`.
+//! In a stored log, four references stand for what would be long or written twice; a stream has none of them:
+//!
+//! - `{"$blob": sha256, "bytes": n}` for a string of more than [`BLOB_THRESHOLD`] bytes: its text is the file of that
+//!   name in the run's `blobs/`;
+//! - `{"$parts": [text | {"$result": seq, "block": i, "bytes": n}, …]}` for a string of a message that holds results of
+//!   512 bytes or more: a piece is the first `n` bytes of text block `i` of the result in the `tool_call_finished` of
+//!   that number;
+//! - `{"$ids": ["m1", "m3..m57/2"]}` for a list of more than 24 ids: `m3..m57/2` is every second from `m3` up to `m57`;
+//! - `{"$literal": value}` around an object that has one of these names as a key of its own.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{FinishReason, Message, ToolResult, Usage};
+use crate::{FinishReason, Message, ToolDefinition, ToolResult, Usage};
 
+mod setup;
 mod summary;
 
+pub use setup::{LlmFailureClass, RunSetup};
 pub use summary::{
-    ErrorReport, PassSummary, RollbackCounts, RunStatus, RunSummary, StopReason, ToolCallCounts, UsageTotals,
+    CitationCounts, ErrorReport, PassSummary, RollbackCounts, RunStatus, RunSummary, StopReason,
+    ToolCallCounts, UsageTotals,
 };
 
 /// Version of this schema, written into `run_started`. Raised when a reader would have to change.
@@ -26,7 +36,8 @@ pub const BLOB_THRESHOLD: usize = 64 * 1024;
 /// One line of a run's log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
-    /// Position in the run, from 0, without gaps among stored events.
+    /// Position in the run, from 0, without gaps among stored events. An event that is only streamed carries the
+    /// number of the stored event that follows it.
     pub seq: u64,
     /// When, RFC 3339 in UTC.
     pub ts: String,
@@ -59,6 +70,21 @@ pub enum EventBody {
         versions: Versions,
         /// Servers that are in use and those that did not start.
         servers: Vec<ServerStatus>,
+        /// What the run was set up with beside its configuration; all that resuming it needs.
+        #[serde(default)]
+        setup: Box<RunSetup>,
+    },
+    /// An interrupted run is gone on with.
+    RunResumed {
+        /// Numbers of the events before this one that do not count: what the interruption itself left behind.
+        void: Vec<u64>,
+        /// What goes on with it.
+        versions: Versions,
+    },
+    /// The servers of an agent offer other tools from this pass on.
+    ToolsChanged {
+        /// All that are offered now.
+        tools: Vec<ToolDefinition>,
     },
     /// The system prompt of an agent.
     SystemPrompt {
@@ -87,8 +113,11 @@ pub enum EventBody {
         transient: Option<String>,
         /// Model and sampling parameters.
         params: Map<String, Value>,
-        /// Number of tools offered.
+        /// Number of tools shown.
         tools: usize,
+        /// Tools that exist and are not shown in this request, as `server.tool`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        hidden: Vec<String>,
     },
     /// A piece of text as it streams in. Not stored.
     TextDelta {
@@ -116,6 +145,9 @@ pub enum EventBody {
         ms: u64,
         /// Tries that failed before.
         retries: u32,
+        /// Tokens of whole replies that were thrown away and asked for again; none where there were none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        discarded: Option<Usage>,
     },
     /// A try failed and another follows.
     LlmRetry {
@@ -138,6 +170,12 @@ pub enum EventBody {
         kind: String,
         /// What was wrong, without secrets.
         message: String,
+        /// What can be done about it.
+        #[serde(default)]
+        class: LlmFailureClass,
+        /// What a person can do about it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
     },
     /// A tool call begins.
     ToolCallStarted {
@@ -162,6 +200,9 @@ pub enum EventBody {
         /// Kind of failure: `tool_error`, `timeout`, `unknown_server`…; none for a success.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_kind: Option<String>,
+        /// Whether writing the call again can cure the error.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        curable: bool,
         /// How long it took.
         ms: u64,
     },
@@ -196,6 +237,56 @@ pub enum EventBody {
         limit: u64,
         /// Whether the turn was dropped.
         over: bool,
+        /// The local counts that the estimate was made from: the results, the final-answer prompt, and the last
+        /// exchange where the server told no usage.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        counts: Option<[u64; 3]>,
+    },
+    /// A call of the main agent goes to a sub-agent, whose own events carry its id.
+    SubAgentStarted {
+        /// Id of the sub-agent in the run: its name and a number, `agent-browsing-1`.
+        id: String,
+        /// Its name in the configuration.
+        name: String,
+        /// The call that it answers.
+        call_id: String,
+    },
+    /// A sub-agent ended; its report is the result of the call.
+    SubAgentFinished {
+        /// The sub-agent.
+        id: String,
+        /// Its figures.
+        summary: PassSummary,
+        /// Its tokens.
+        usage: UsageTotals,
+    },
+    /// A stretch of the history was summed up; requests show the summary in its place from now on.
+    Compressed {
+        /// The request that the summary answers.
+        call: u64,
+        /// The message that holds it, as it is shown.
+        message_id: String,
+        /// Ids of the messages that it stands for, in order; earlier summaries among them.
+        replaced: Vec<String>,
+        /// Tokens of a request before.
+        before: u64,
+        /// Tokens of a request with the summary.
+        after: u64,
+        /// The tokens that a request should stay below.
+        limit: u64,
+        /// Whether it does.
+        under_limit: bool,
+        /// Whether the summary is used; one that saves nothing is not.
+        adopted: bool,
+    },
+    /// A fact was noted. The call owns its text.
+    Finding {
+        /// The name of the fact.
+        name: String,
+        /// The call that noted it.
+        call_id: String,
+        /// Whether an earlier fact of that name was replaced.
+        replaced: bool,
     },
     /// A reply held a boxed answer.
     IntermediateAnswer {
@@ -224,6 +315,9 @@ pub enum EventBody {
         answer: Option<String>,
         /// Where it was taken from.
         source: AnswerSource,
+        /// The citations of a report, checked against the sources of the run; none for a short answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        citations: Option<CitationCounts>,
     },
     /// A limit of the whole run was reached.
     LimitReached {
@@ -280,6 +374,8 @@ pub enum LlmPurpose {
     FinalAnswer,
     /// The failure summary of a pass.
     FailureSummary,
+    /// The summary of a stretch of the history.
+    Compression,
 }
 
 /// Why a reply was dropped.

@@ -9,6 +9,8 @@
 
 /// Deepest nesting of brackets that is read.
 pub const MAX_DEPTH: u32 = 128;
+/// Bytes of a piece that are looked at one by one.
+const SHORT_PIECE: usize = 16;
 
 /// What the reader found out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,7 +186,13 @@ impl JsonReader {
     pub(crate) fn read_on(&mut self, text: &str) -> bool {
         let State::Text(quote) = self.state else { return false };
         let rest = text.as_bytes().get(self.at..).unwrap_or_default();
-        if memchr::memchr2(quote, b'\\', rest).is_some() {
+        let is_over = |byte: &u8| *byte == quote || *byte == b'\\';
+        let is_over = match rest.len() {
+            // A search does not pay for a few bytes.
+            ..=SHORT_PIECE => rest.iter().any(is_over),
+            _ => memchr::memchr2(quote, b'\\', rest).is_some(),
+        };
+        if is_over {
             return false;
         }
         self.at = text.len();

@@ -14,7 +14,8 @@ pub fn join(server: &str, tool: &str) -> String {
 /// Server and tool of a function name; the server is empty where it cannot be told.
 ///
 /// In order: a known tool whose full name it is; a known tool whose bare name it is, with its server if
-/// only one has it; a known server's name before a hyphen, the longest; the last hyphen.
+/// only one has it; a known server's name before a hyphen, the longest; the last hyphen. White space
+/// around either is no part of it.
 #[must_use]
 pub fn split<'n>(name: &'n str, known: &'n [ToolDefinition]) -> (&'n str, &'n str) {
     let mut bare: Option<&ToolDefinition> = None;
@@ -29,7 +30,7 @@ pub fn split<'n>(name: &'n str, known: &'n [ToolDefinition]) -> (&'n str, &'n st
             bare_servers += 1;
             bare = bare.or(Some(tool));
         }
-        if behind_server.is_some_and(|rest| !rest.is_empty())
+        if behind_server.is_some_and(|rest| !rest.trim().is_empty())
             && server.is_none_or(|longest| longest.len() < tool.server.len())
         {
             server = Some(&tool.server);
@@ -37,8 +38,8 @@ pub fn split<'n>(name: &'n str, known: &'n [ToolDefinition]) -> (&'n str, &'n st
     }
     match (bare, server) {
         (Some(tool), _) => (if bare_servers == 1 { &tool.server } else { "" }, &tool.name),
-        (None, Some(server)) => (server, name.get(server.len() + 1..).unwrap_or_default()),
-        (None, None) => match name.rsplit_once('-') {
+        (None, Some(server)) => (server, name.get(server.len() + 1..).unwrap_or_default().trim()),
+        (None, None) => match name.rsplit_once('-').map(|(server, tool)| (server.trim(), tool.trim())) {
             Some((server, tool)) if !server.is_empty() && !tool.is_empty() => (server, tool),
             _ => ("", name),
         },

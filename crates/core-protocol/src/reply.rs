@@ -9,6 +9,10 @@ use std::borrow::Cow;
 
 use crate::{Span, ToolCall};
 
+/// Most blocks of a reply that are reported as malformed. What is broken beyond them is text: nobody
+/// reads so many reports, and a text made of broken calls would cost many times its own memory.
+pub const MAX_MALFORMED: usize = 1_000;
+
 /// A reply, read. All offsets are bytes of the text that was given to the parser.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ParsedReply {
@@ -16,7 +20,7 @@ pub struct ParsedReply {
     pub segments: Vec<Segment>,
     /// The calls that can be run, in the order of the text.
     pub calls: Vec<ToolCall>,
-    /// Blocks that begin like a call and cannot be read.
+    /// Blocks that begin like a call and cannot be read, the first [`MAX_MALFORMED`] of them.
     pub malformed: Vec<MalformedBlock>,
     /// Tags of the dialect outside thinking, outside calls and outside malformed blocks.
     pub stray_tags: Vec<StrayTag>,

@@ -8,17 +8,16 @@
 use std::borrow::Cow;
 
 use crate::block::{BlockCall, BlockFault, BlockInput, BlockProgress, BlockReader};
+use crate::place::{Lines, excerpt};
 use crate::tag_table::{At, THINK_CLOSE, THINK_OPEN, TagKind, TagTable};
 use crate::{
-    MalformedBlock, Opener, ParseEvent, ParseOptions, ParsedReply, Segment, SegmentKind, Span, StrayTag,
-    ToolCall,
+    MAX_MALFORMED, MalformedBlock, Opener, ParseEvent, ParseOptions, ParsedReply, Segment, SegmentKind, Span,
+    StrayTag, ToolCall,
 };
 
-/// Bytes shown on each side of the place where reading failed.
-const EXCERPT_REACH: usize = 80;
-/// Bare openers are tried again and again in vain only up to this many bytes more than four times
-/// what was read so far.
-const BARE_ALLOWANCE: usize = 64 * 1024;
+/// What was read in vain is read again only up to this many bytes more than four times the length of
+/// what was read, or else texts could be made whose every block is read to the end of the text.
+const REREAD_ALLOWANCE: usize = 64 * 1024;
 
 enum State {
     Text,
@@ -60,6 +59,8 @@ pub(crate) struct Scanner<'o> {
     thinking_end: usize,
     /// Bytes read for bare blocks that were none.
     bare_waste: usize,
+    /// Bytes read for broken blocks, and then once more.
+    reread: usize,
     lines: Lines,
 }
 
@@ -79,6 +80,7 @@ impl<'o> Scanner<'o> {
             unmatched: 0,
             thinking_end: 0,
             bare_waste: 0,
+            reread: 0,
             lines: Lines::default(),
         }
     }
@@ -89,6 +91,31 @@ impl<'o> Scanner<'o> {
         if complete {
             self.end(text, sink);
         }
+    }
+
+    /// Passes over a piece that is about to be appended to a text of `length` bytes, if nothing is held
+    /// back and no tag can begin in it. Else false, and it must be read.
+    pub(crate) fn skim(&mut self, length: usize, piece: &str, sink: Sink<'_>) -> bool {
+        let is_thinking = match self.state {
+            State::Text => false,
+            State::Thinking => true,
+            State::Block { .. } | State::Skip { .. } => return false,
+        };
+        if self.told < length || self.at < length || piece.is_empty() {
+            return false;
+        }
+        let found = if is_thinking {
+            memchr::memchr(b'<', piece.as_bytes())
+        } else {
+            self.table.first_in(piece.as_bytes())
+        };
+        if found.is_some() {
+            return false;
+        }
+        self.at = length + piece.len();
+        self.told = self.at;
+        sink(if is_thinking { ParseEvent::ThinkingDelta(piece) } else { ParseEvent::TextDelta(piece) });
+        true
     }
 
     pub(crate) fn finish(self) -> ParsedReply {
@@ -286,7 +313,10 @@ impl<'o> Scanner<'o> {
             self.state = State::Text;
             return;
         }
-        let mut resume = fault.resume.clamp(least, text.len().max(least));
+        self.reread = self.reread.saturating_add(fault.offset.saturating_sub(fault.resume));
+        let is_too_much = self.reread > 4 * text.len().min(fault.offset) + REREAD_ALLOWANCE;
+        let resume = if is_too_much { fault.offset.max(fault.resume) } else { fault.resume };
+        let mut resume = resume.clamp(least, text.len().max(least));
         while !text.is_char_boundary(resume) && resume < text.len() {
             resume += 1;
         }
@@ -316,6 +346,11 @@ impl<'o> Scanner<'o> {
     }
 
     fn end_malformed(&mut self, text: &str, span: Span, fault: BlockFault, sink: Sink<'_>) {
+        if self.reply.malformed.len() == MAX_MALFORMED {
+            self.state = State::Text;
+            self.at = span.end;
+            return;
+        }
         self.close_text(span.start);
         let index = self.reply.malformed.len();
         self.push(SegmentKind::Malformed(index), span, span);
@@ -413,7 +448,7 @@ impl<'o> Scanner<'o> {
         if !bare {
             return false;
         }
-        if self.bare_waste > 4 * found + BARE_ALLOWANCE {
+        if self.bare_waste > 4 * found + REREAD_ALLOWANCE {
             return true;
         }
         let before = text.get(..found).unwrap_or_default();
@@ -422,43 +457,4 @@ impl<'o> Scanner<'o> {
             || line.ends_with('\n')
             || self.reply.segments.last().is_some_and(|last| last.span.end == line.len()))
     }
-}
-
-/// Counts lines without counting twice.
-#[derive(Debug, Default)]
-struct Lines {
-    at: usize,
-    before: usize,
-}
-
-impl Lines {
-    /// The line, from 1, that the byte is in.
-    fn line_of(&mut self, text: &str, offset: usize) -> usize {
-        let bytes = text.as_bytes();
-        if offset >= self.at {
-            self.before += newlines(bytes.get(self.at..offset).unwrap_or_default());
-        } else {
-            self.before -= newlines(bytes.get(offset..self.at).unwrap_or_default()).min(self.before);
-        }
-        self.at = offset;
-        self.before + 1
-    }
-}
-
-fn newlines(bytes: &[u8]) -> usize {
-    memchr::memchr_iter(b'\n', bytes).count()
-}
-
-/// The text around `offset`, inside `span`.
-fn excerpt(text: &str, span: Span, offset: usize) -> String {
-    let offset = offset.clamp(span.start, span.end);
-    let mut start = offset.saturating_sub(EXCERPT_REACH).max(span.start);
-    let mut end = (offset + EXCERPT_REACH).min(span.end);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(start..end).unwrap_or_default().to_owned()
 }

@@ -4,8 +4,11 @@
 //! as no later byte can change it, and what is held back is never more than a tag that is not yet
 //! whole, or a call that is not yet closed.
 
-use crate::scanner::Scanner;
+use crate::scanner::{Scanner, Sink};
 use crate::{MalformedBlock, ParseOptions, ParsedReply, ToolCall};
+
+/// Least room that is made for further pieces, in bytes.
+const LEAST_ROOM: usize = 16 * 1024;
 
 /// What is found while a reply comes in.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -108,13 +111,21 @@ impl<'o> StreamParser<'o> {
             return;
         }
         if self.pending.is_empty() {
-            self.take(bytes);
+            self.take(bytes, &mut sink);
         } else {
             let mut joined = std::mem::take(&mut self.pending);
             joined.extend_from_slice(bytes);
-            self.take(&joined);
+            self.take(&joined, &mut sink);
         }
-        self.scanner.advance(&self.text, false, &mut sink);
+    }
+
+    /// Takes the next piece where it is known to be text; spares the look whether it is UTF-8.
+    pub fn push_str(&mut self, piece: &str, mut sink: impl FnMut(ParseEvent<'_>)) {
+        if self.pending.is_empty() && self.invalid_at.is_none() {
+            self.append(piece, &mut sink);
+        } else {
+            self.push(piece.as_bytes(), sink);
+        }
     }
 
     /// The text so far, without a character whose end has not come.
@@ -137,17 +148,30 @@ impl<'o> StreamParser<'o> {
         }
     }
 
-    fn take(&mut self, bytes: &[u8]) {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => self.text.push_str(text),
+    /// Takes bytes that begin with a whole character.
+    fn take(&mut self, bytes: &[u8], sink: Sink<'_>) {
+        match simdutf8::compat::from_utf8(bytes) {
+            Ok(piece) => self.append(piece, sink),
             Err(error) => {
                 let (valid, rest) = bytes.split_at(error.valid_up_to());
-                self.text.push_str(std::str::from_utf8(valid).unwrap_or_default());
+                self.append(simdutf8::basic::from_utf8(valid).unwrap_or_default(), sink);
                 match error.error_len() {
                     None => self.pending = rest.to_vec(),
                     Some(_) => self.invalid_at = Some(self.text.len()),
                 }
             }
+        }
+    }
+
+    fn append(&mut self, piece: &str, sink: Sink<'_>) {
+        let skimmed = self.scanner.skim(self.text.len(), piece, sink);
+        if self.text.capacity() - self.text.len() < piece.len() {
+            // Growing moves what is there, which for long replies costs more than reading them.
+            self.text.reserve(piece.len().max(LEAST_ROOM).max(3 * self.text.len()));
+        }
+        self.text.push_str(piece);
+        if !skimmed {
+            self.scanner.advance(&self.text, false, sink);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The tags that matter in a text, and the fastest way to the next place where one may stand.
 //!
 //! Decides what stands at a position. The search goes for the first byte of the tags (`<`, for most
-//! dialects): prose has few of them, and in text full of markup a look at the second byte settles
-//! nearly all.
+//! dialects): prose has few of them, and in text full of markup a glance at the three bytes behind it
+//! settles nearly all.
 
 use crate::Dialect;
 
@@ -44,18 +44,18 @@ enum First {
     Many(Box<[bool; 256]>),
 }
 
-/// Bytes by which tags are told apart at a glance.
-const PREFIX: usize = 4;
+/// Bytes behind the first by which tags are told apart at a glance.
+const GLANCE: usize = 3;
+
+/// For each of the bytes behind the first, which tags have which byte there: one bit a tag.
+type Glance = [[u32; 256]; GLANCE];
 
 /// All tags of a dialect and those of thinking.
 #[derive(Debug, Clone)]
 pub(crate) struct TagTable {
     tags: Vec<(&'static str, TagKind)>,
-    /// The first bytes of each tag; empty where a tag is too short for that.
-    prefixes: Vec<[u8; PREFIX]>,
     first: First,
-    /// Which second bytes occur.
-    second: [bool; 256],
+    glance: Box<Glance>,
 }
 
 impl TagTable {
@@ -77,61 +77,44 @@ impl TagTable {
         for opener in dialect.openers() {
             add(opener.closer, TagKind::Quiet);
         }
-        let mut second = [false; 256];
-        let mut firsts: Vec<u8> = Vec::new();
-        for (literal, _) in &tags {
-            let mut bytes = literal.bytes();
-            if let Some(byte) = bytes.next()
-                && !firsts.contains(&byte)
-            {
-                firsts.push(byte);
-            }
-            match bytes.next() {
-                Some(byte) => mark(&mut second, byte),
-                None => second = [true; 256],
-            }
-        }
-        let first = match *firsts.as_slice() {
-            [one] => First::One(one),
-            [one, two] => First::Two(one, two),
-            [one, two, three] => First::Three(one, two, three),
-            _ => {
-                let mut table = Box::new([false; 256]);
-                firsts.iter().for_each(|byte| mark(&mut table, *byte));
-                First::Many(table)
-            }
-        };
-        let prefixes: Option<Vec<[u8; PREFIX]>> =
-            tags.iter().map(|(literal, _)| literal.as_bytes().first_chunk().copied()).collect();
-        Self { tags, prefixes: prefixes.unwrap_or_default(), first, second }
+        let first = first_bytes(&tags);
+        let glance = glance(&tags);
+        Self { tags, first, glance }
     }
 
-    /// The next position at or after `from` where a tag may stand.
+    /// The next position at or after `from` where a tag stands or may begin.
     pub(crate) fn next(&self, text: &str, from: usize) -> Option<usize> {
-        let rest = text.as_bytes().get(from..)?;
-        let found = match self.first {
-            First::One(one) => memchr::memchr(one, rest),
-            First::Two(one, two) => memchr::memchr2(one, two, rest),
-            First::Three(one, two, three) => memchr::memchr3(one, two, three, rest),
-            First::Many(ref table) => rest.iter().position(|byte| is_marked(table, *byte)),
-        };
-        found.map(|found| from + found)
+        let bytes = text.as_bytes();
+        let mut at = from;
+        loop {
+            at += self.first_in(bytes.get(at..)?)?;
+            if self.may_go_on(bytes.get(at + 1..).unwrap_or_default()) {
+                return Some(at);
+            }
+            at += 1;
+        }
+    }
+
+    /// The first byte with which a tag may begin.
+    pub(crate) fn first_in(&self, bytes: &[u8]) -> Option<usize> {
+        match self.first {
+            First::One(one) => memchr::memchr(one, bytes),
+            First::Two(one, two) => memchr::memchr2(one, two, bytes),
+            First::Three(one, two, three) => memchr::memchr3(one, two, three, bytes),
+            First::Many(ref table) => bytes.iter().position(|byte| is_marked(table, *byte)),
+        }
+    }
+
+    /// Whether a tag may go on so behind its first byte.
+    fn may_go_on(&self, after: &[u8]) -> bool {
+        let Some(bytes) = after.first_chunk::<GLANCE>() else { return true };
+        let tags_with = |(tags, byte): (&[u32; 256], &u8)| tags.get(usize::from(*byte)).copied();
+        self.glance.iter().zip(bytes).filter_map(tags_with).fold(u32::MAX, |all, tags| all & tags) != 0
     }
 
     /// What stands at `at`.
     pub(crate) fn look(&self, text: &str, at: usize) -> At {
         let rest = text.as_bytes().get(at..).unwrap_or_default();
-        if let Some(second) = rest.get(1)
-            && !is_marked(&self.second, *second)
-        {
-            return At::Nothing;
-        }
-        if let Some(prefix) = rest.first_chunk::<PREFIX>()
-            && !self.prefixes.is_empty()
-            && !self.prefixes.contains(prefix)
-        {
-            return At::Nothing;
-        }
         let mut partial = false;
         for (literal, kind) in &self.tags {
             let bytes = literal.as_bytes();
@@ -144,10 +127,44 @@ impl TagTable {
     }
 }
 
-fn mark(table: &mut [bool; 256], byte: u8) {
-    if let Some(slot) = table.get_mut(usize::from(byte)) {
-        *slot = true;
+fn first_bytes(tags: &[(&'static str, TagKind)]) -> First {
+    let mut firsts: Vec<u8> = tags.iter().filter_map(|(literal, _)| literal.bytes().next()).collect();
+    firsts.sort_unstable();
+    firsts.dedup();
+    match *firsts.as_slice() {
+        [one] => First::One(one),
+        [one, two] => First::Two(one, two),
+        [one, two, three] => First::Three(one, two, three),
+        _ => {
+            let mut table = Box::new([false; 256]);
+            for byte in firsts {
+                if let Some(slot) = table.get_mut(usize::from(byte)) {
+                    *slot = true;
+                }
+            }
+            First::Many(table)
+        }
     }
+}
+
+fn glance(tags: &[(&'static str, TagKind)]) -> Box<Glance> {
+    let mut glance = Box::new([[0; 256]; GLANCE]);
+    for (index, (literal, _)) in tags.iter().enumerate() {
+        // Where there are more tags than bits, the last ones share one.
+        let bit = 1 << index.min(31);
+        for (tags, position) in glance.iter_mut().zip(1..) {
+            match literal.as_bytes().get(position) {
+                Some(byte) => {
+                    if let Some(slot) = tags.get_mut(usize::from(*byte)) {
+                        *slot |= bit;
+                    }
+                }
+                // The tag is shorter: anything may follow.
+                None => tags.iter_mut().for_each(|slot| *slot |= bit),
+            }
+        }
+    }
+    glance
 }
 
 fn is_marked(table: &[bool; 256], byte: u8) -> bool {

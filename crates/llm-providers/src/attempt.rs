@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use core_protocol::Completion;
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use tokio::time::{Instant, timeout_at};
 
 use crate::config::limit;
@@ -76,10 +76,21 @@ pub(crate) async fn run(
         None => provider.stream(request).await?,
     };
     let mut progress = None;
+    let mut made_progress = false;
     loop {
-        let event = match deadline(progress) {
-            Some(until) => timeout_at(until.at, stream.next()).await.map_err(|_| late(&until))?,
-            None => stream.next().await,
+        // What is there already needs no clock: a stream brings its events many at a time. Where it never
+        // ends to do so, the runtime makes it pause now and then, and the limits are looked at.
+        let event = match stream.next().now_or_never() {
+            Some(event) => event,
+            None => {
+                if made_progress {
+                    progress = Some(Instant::now());
+                }
+                match deadline(progress) {
+                    Some(until) => timeout_at(until.at, stream.next()).await.map_err(|_| late(&until))?,
+                    None => stream.next().await,
+                }
+            }
         };
         match event {
             Some(Ok(StreamEvent::TextDelta(text))) => observer(CallEvent::TextDelta(&text)),
@@ -94,6 +105,6 @@ pub(crate) async fn run(
                 });
             }
         }
-        progress = Some(Instant::now());
+        made_progress = true;
     }
 }

@@ -8,16 +8,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use core_protocol::{Completion, FinishReason, Message, Usage};
+use core_protocol::{Completion, Message, Usage};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
+use crate::address::without_secrets;
 use crate::attempt::{self, Limits};
-use crate::config::limit;
-use crate::repeat::has_repeated_tail;
+use crate::cassette::{CassetteWriter, ModelProfile};
+use crate::config::{limit, seconds};
+use crate::limiter::{Limiter, Permit, Ticket};
 use crate::retry::{RetryState, Verdict};
+use crate::shortcoming::{LENGTH, shortcoming, shortcoming_words};
 use crate::tokens::{self, TokenCounter};
-use crate::{Capabilities, ChatRequest, Endpoint, Environment, LlmConfig, LlmError, Provider, Registry};
+use crate::{
+    Capabilities, ChatRequest, Endpoint, Environment, LlmConfig, LlmError, Provider, Registry, Secret,
+};
 
 /// Window of a model about which nothing is known.
 const UNKNOWN_CONTEXT: u64 = 65_536;
@@ -47,6 +52,11 @@ pub enum CallEvent<'a> {
         /// The pause before the next try.
         wait: Duration,
     },
+    /// The call had to wait for its turn among others that ask the same server with the same key.
+    Waited {
+        /// How long.
+        wait: Duration,
+    },
 }
 
 /// A call that succeeded.
@@ -58,15 +68,17 @@ pub struct CallOutcome {
     pub retries: u32,
     /// Tokens of replies that were not good enough: paid for, and not part of the completion's usage.
     pub discarded: Usage,
-    /// From the first try to the end, pauses included.
+    /// From the first try to the end, pauses and waiting included.
     pub elapsed: Duration,
+    /// The part of it that was spent waiting for other calls to the same server with the same key.
+    pub waited: Duration,
 }
 
 /// A provider with retries, limits, token counts and prices around it. Clones share everything.
 #[derive(Debug, Clone)]
 pub struct LlmClient(Arc<Inner>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Inner {
     provider: Arc<dyn Provider>,
     config: LlmConfig,
@@ -74,7 +86,13 @@ struct Inner {
     max_context_length: u64,
     counter: Arc<TokenCounter>,
     /// Whether the server ever answered.
-    answered: AtomicBool,
+    answered: Arc<AtomicBool>,
+    limiter: Option<Limiter>,
+    recorder: Option<Arc<CassetteWriter>>,
+    /// Whether pauses are told and not made, and no limit of time holds: a replay.
+    in_no_time: bool,
+    /// What the log says of it, where that is not the provider's own description.
+    facts: Option<Map<String, Value>>,
 }
 
 /// A reply that is not good enough, kept in case that nothing better comes.
@@ -102,6 +120,7 @@ impl LlmClient {
             provider: provider.name().to_owned(),
             model: provider.model().to_owned(),
             url: config.base_url.as_deref().map(without_secrets),
+            ..Endpoint::default()
         };
         let max_context_length = config
             .max_context_length
@@ -113,8 +132,59 @@ impl LlmClient {
             endpoint: Arc::new(endpoint),
             max_context_length,
             counter: Arc::new(counter),
-            answered: AtomicBool::new(false),
+            answered: Arc::default(),
+            limiter: None,
+            recorder: None,
+            in_no_time: false,
+            facts: None,
         }))
+    }
+
+    /// The same client, waiting for its turn among all that share the limiter.
+    #[must_use]
+    pub fn limited_by(&self, limiter: Limiter) -> Self {
+        Self(Arc::new(Inner { limiter: Some(limiter), ..(*self.0).clone() }))
+    }
+
+    /// The same client; every try of its calls is added to a cassette.
+    #[must_use]
+    pub fn recorded_by(&self, recorder: Arc<CassetteWriter>) -> Self {
+        Self(Arc::new(Inner { recorder: Some(recorder), ..(*self.0).clone() }))
+    }
+
+    /// The same client as it was when it was recorded, without pauses and limits of time.
+    pub(crate) fn as_recorded(&self, max_context_length: u64, facts: Map<String, Value>) -> Self {
+        Self(Arc::new(Inner {
+            max_context_length,
+            facts: Some(facts),
+            in_no_time: true,
+            ..(*self.0).clone()
+        }))
+    }
+
+    /// Everything that a run depends on beside the replies, for the header of a cassette.
+    #[must_use]
+    pub fn profile(&self) -> ModelProfile {
+        let inner = &*self.0;
+        let mut config = inner.config.clone();
+        // Of secrets only that there were some.
+        config.api_key = config.api_key.map(|_| Secret::new("***"));
+        config.quirks.headers = None;
+        ModelProfile {
+            provider: inner.provider.name().to_owned(),
+            model: inner.provider.model().to_owned(),
+            capabilities: inner.provider.capabilities(),
+            tokenizer: inner.provider.tokenizer(),
+            config,
+            max_context_length: inner.max_context_length,
+            facts: self.describe(),
+        }
+    }
+
+    /// What its requests wait for, where they do.
+    #[must_use]
+    pub fn limiter(&self) -> Option<&Limiter> {
+        self.0.limiter.as_ref()
     }
 
     /// What provider and model can do.
@@ -171,7 +241,10 @@ impl LlmClient {
         let inner = &*self.0;
         let started = Instant::now();
         let retries = &inner.config.retries;
-        let total = limit(retries.total_timeout).map(|limit| (started + limit, limit));
+        let mut total =
+            limit(retries.total_timeout).filter(|_| !inner.in_no_time).map(|limit| (started + limit, limit));
+        let ticket = inner.limiter.as_ref().map(Limiter::ticket);
+        let mut waited = Duration::ZERO;
         let limits = Limits::new(retries);
         let mut state = RetryState::new(retries, inner.answered.load(Ordering::Relaxed));
         let mut request = request.clone();
@@ -180,30 +253,55 @@ impl LlmClient {
         let mut discarded = Usage::default();
         let mut kept: Option<Kept> = None;
         let mut shrunk = false;
-        let outcome = |completion, attempts: u32, mut discarded: Usage, instead_of: Option<Kept>| {
+        let outcome = |completion, attempts: u32, waited, mut discarded: Usage, instead_of: Option<Kept>| {
             discarded += instead_of.and_then(|kept| kept.completion.usage).unwrap_or_default();
             CallOutcome {
                 completion,
                 retries: attempts.saturating_sub(1),
                 discarded,
                 elapsed: started.elapsed(),
+                waited,
             }
         };
 
         loop {
+            let permit = match self.turn(ticket).await {
+                Ok(permit) => permit,
+                // A pause that is too long to wait for: the call ends as if it had been told so itself.
+                Err(error) => {
+                    return kept.map_or(Err(error), |kept| {
+                        Ok(outcome(kept.completion, attempts, waited, discarded, None))
+                    });
+                }
+            };
+            if let Some(wait) = permit.as_ref().map(Permit::waited).filter(|wait| !wait.is_zero()) {
+                waited += wait;
+                // Waiting for others is not the server's time.
+                total = total.map(|(until, limit)| (until + wait, limit));
+                observer(CallEvent::Waited { wait });
+            }
             attempts = attempts.saturating_add(1);
             let tried =
                 attempt::run(&*inner.provider, &inner.endpoint, &request, &limits, total, observer).await;
+            if let Some(recorder) = &inner.recorder {
+                recorder.model(&request, &tried).map_err(Box::new)?;
+            }
+            if let Some(permit) = permit {
+                match &tried {
+                    Ok(_) => permit.succeeded(),
+                    Err(error) => permit.failed(error),
+                }
+            }
             let error = match tried {
                 Ok(completion) => {
                     inner.answered.store(true, Ordering::Relaxed);
                     state.answered();
                     self.learn(&request, &completion).await;
                     let Some(kind) = shortcoming(&completion) else {
-                        return Ok(outcome(completion, attempts, discarded, kept));
+                        return Ok(outcome(completion, attempts, waited, discarded, kept));
                     };
                     if !state.unsatisfied() {
-                        return Ok(outcome(completion, attempts, discarded, kept));
+                        return Ok(outcome(completion, attempts, waited, discarded, kept));
                     }
                     if kind == LENGTH {
                         if room.is_none() {
@@ -212,7 +310,7 @@ impl LlmClient {
                         let asked = request.max_tokens.unwrap_or(inner.config.max_tokens);
                         let grown = ((asked as f64 * GROWTH).ceil() as u64).min(room.unwrap_or(0));
                         if grown <= asked {
-                            return Ok(outcome(completion, attempts, discarded, kept));
+                            return Ok(outcome(completion, attempts, waited, discarded, kept));
                         }
                         request.max_tokens = Some(grown);
                     }
@@ -256,7 +354,9 @@ impl LlmClient {
                 Verdict::Again(wait) if total.is_none_or(|(until, _)| Instant::now() + wait < until) => {
                     tracing::debug!(attempt = attempts, kind, %message, ?wait, "another try follows");
                     observer(CallEvent::Retry { attempt: attempts, kind, message: &message, wait });
-                    tokio::time::sleep(wait).await;
+                    if !inner.in_no_time {
+                        tokio::time::sleep(wait).await;
+                    }
                     continue;
                 }
                 Verdict::Again(_) => error,
@@ -265,7 +365,7 @@ impl LlmClient {
             return match kept {
                 Some(kept) if !given_up.is_permanent() => {
                     tracing::debug!(kind = kept.kind, "nothing better came; the reply is taken as it is");
-                    Ok(outcome(kept.completion, attempts, discarded, None))
+                    Ok(outcome(kept.completion, attempts, waited, discarded, None))
                 }
                 _ => Err(given_up),
             };
@@ -293,16 +393,36 @@ impl LlmClient {
         self.0.counter.request(request)
     }
 
+    /// How many tokens the server counts for each that is counted here, learnt from the usage that it reports; none
+    /// before it reported any for a prompt of some length. Every count is corrected by it.
+    #[must_use]
+    pub fn calibration(&self) -> Option<f64> {
+        self.0.counter.ratio()
+    }
+
     /// US dollars, where the model's prices are known.
     #[must_use]
     pub fn cost(&self, usage: &Usage) -> Option<f64> {
         self.0.config.price.map(|price| price.cost(usage))
     }
 
+    /// The body that would be sent for a request, without sending it; none where the provider sends
+    /// nothing. The limit of the reply is that of the request: the room in the window is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// The request asks for what the provider cannot do.
+    pub fn request_body(&self, request: &ChatRequest) -> Result<Option<Vec<u8>>, LlmError> {
+        self.0.provider.request_body(request)
+    }
+
     /// Model and parameters for the log, without secrets.
     #[must_use]
     pub fn describe(&self) -> Map<String, Value> {
         let inner = &*self.0;
+        if let Some(facts) = &inner.facts {
+            return facts.clone();
+        }
         let mut facts = Map::new();
         facts.insert("provider".to_owned(), json!(inner.endpoint.provider));
         facts.insert("model".to_owned(), json!(inner.endpoint.model));
@@ -341,35 +461,27 @@ impl LlmClient {
         self.0.max_context_length.saturating_sub(prompt.saturating_add(margin))
     }
 
+    /// Waits for leave to send a request.
+    async fn turn(&self, ticket: Option<Ticket>) -> Result<Option<Permit>, LlmError> {
+        let (Some(limiter), Some(ticket)) = (&self.0.limiter, ticket) else { return Ok(None) };
+        let longest_pause = seconds(self.0.config.retries.retry_after_max);
+        limiter.acquire(ticket, longest_pause).await.map(Some).map_err(|pause| LlmError::RateLimited {
+            endpoint: Arc::clone(&self.0.endpoint),
+            retry_after: Some(pause),
+            detail: "the server asked an earlier request for this pause".to_owned(),
+        })
+    }
+
     /// Compares the server's count of the prompt with ours.
     async fn learn(&self, request: &ChatRequest, completion: &Completion) {
-        let Some(usage) = completion.usage.filter(|_| tokens::is_ready()) else { return };
+        let Some(usage) = completion.usage else { return };
+        if self.0.counter.put_off(request, usage.input) {
+            return;
+        }
         let counter = Arc::clone(&self.0.counter);
         let request = request.clone();
         // Counting cannot fail; a runtime that is shutting down may refuse the task.
         let _ = tokio::task::spawn_blocking(move || counter.learn(&request, usage.input)).await;
-    }
-}
-
-const LENGTH: &str = "length";
-const REPETITION: &str = "repetition";
-
-/// What makes a reply not good enough.
-fn shortcoming(completion: &Completion) -> Option<&'static str> {
-    if completion.finish_reason == FinishReason::Length {
-        return Some(LENGTH);
-    }
-    let text = completion.message.joined_text();
-    has_repeated_tail(&text).then_some(REPETITION)
-}
-
-fn shortcoming_words(kind: &str, completion: &Completion) -> String {
-    if kind == LENGTH {
-        let tokens =
-            completion.usage.map_or_else(String::new, |usage| format!(" after {} tokens", usage.output));
-        format!("the reply was cut off{tokens}")
-    } else {
-        "the reply ends in a loop".to_owned()
     }
 }
 
@@ -386,17 +498,4 @@ fn smaller_reply(error: &LlmError, request: &ChatRequest, configured: u64) -> Op
 /// Whether an error shows that a server is there.
 fn error_is_an_answer(error: &LlmError) -> bool {
     !matches!(error, LlmError::Unreachable { .. } | LlmError::Timeout { .. })
-}
-
-/// An address without credentials, query and fragment, whatever else is wrong with it.
-fn without_secrets(address: &str) -> String {
-    let address = address.split(['?', '#']).next().unwrap_or_default();
-    match address.split_once("://") {
-        Some((scheme, rest)) => {
-            let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-            let host = host.rsplit('@').next().unwrap_or_default();
-            format!("{scheme}://{host}{path}")
-        }
-        None => address.rsplit('@').next().unwrap_or_default().to_owned(),
-    }
 }

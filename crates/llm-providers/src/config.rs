@@ -4,25 +4,29 @@
 //! provider's data file adds is decided in [`registry`](crate::Registry), and what is set here always
 //! wins over it.
 
+use std::fmt;
 use std::time::Duration;
 
 use core_protocol::DialectName;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::address::without_secrets;
 use crate::lenient;
 use crate::quirks::Quirks;
-use crate::{Price, Secret};
+use crate::{Engine, Price, Secret};
 
 /// Longest span that a setting in seconds can mean: about 31 years.
 const LONGEST_SECONDS: f64 = 1e9;
 
-/// The `llm` section.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// The `llm` section. `Debug` shows no secrets.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LlmConfig {
     /// `auto`, `reader`, or the name of a provider data file (`openai`, `anthropic`, `qwen`, `vllm`…).
     pub provider: String,
+    /// The wire format; none: the provider's own.
+    pub engine: Option<Engine>,
     /// The model, as the provider names it. Empty: the provider's default.
     #[serde(deserialize_with = "lenient::string")]
     pub model_name: String,
@@ -50,8 +54,13 @@ pub struct LlmConfig {
     pub dialect: DialectName,
     /// Whether the model's text begins inside a think block that its template opened.
     pub starts_in_thinking: bool,
+    /// Whether a reply is stopped at the end of its first call in the text protocol, so that a small model does not
+    /// go on and invent the call's result. Only of use where one call of a reply is run.
+    pub stop_after_call: bool,
     /// Tries, pauses and limits of time.
     pub retries: RetryConfig,
+    /// How many requests may be under way at once.
+    pub concurrency: ConcurrencyConfig,
     /// Fields put into every request body as they are; they win over everything else.
     pub extra_body: Map<String, Value>,
     /// Prices of the model; none: from the model's data.
@@ -62,10 +71,20 @@ pub struct LlmConfig {
     pub async_client: Option<bool>,
 }
 
+impl fmt::Debug for LlmConfig {
+    /// As it is serialized, which masks keys, and with the address as it may be shown.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = Self { base_url: self.base_url.as_deref().map(without_secrets), ..self.clone() };
+        let fields = serde_json::to_value(shown).map_err(|_| fmt::Error)?;
+        write!(formatter, "LlmConfig {fields}")
+    }
+}
+
 impl Default for LlmConfig {
     fn default() -> Self {
         Self {
             provider: "auto".to_owned(),
+            engine: None,
             model_name: String::new(),
             base_url: None,
             api_key: None,
@@ -79,7 +98,9 @@ impl Default for LlmConfig {
             tool_protocol: ToolProtocol::Text,
             dialect: DialectName::default(),
             starts_in_thinking: false,
+            stop_after_call: false,
             retries: RetryConfig::default(),
+            concurrency: ConcurrencyConfig::default(),
             extra_body: Map::new(),
             price: None,
             quirks: Quirks::default(),
@@ -136,6 +157,31 @@ impl Default for RetryConfig {
             try_timeout: 600.0,
             total_timeout: 1800.0,
         }
+    }
+}
+
+/// How many requests to one server with one key may be under way at once. The allowance finds itself: it grows while
+/// all of it is used and nothing is refused, and is cut when the server refuses (429, 529, overloaded).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ConcurrencyConfig {
+    /// Whether requests wait for each other at all. The embedded reader never does.
+    pub enabled: bool,
+    /// Allowance at the beginning.
+    pub start: u32,
+    /// The allowance is never cut below this.
+    pub floor: u32,
+    /// The allowance never grows beyond this; with `start` and `floor` of the same value it is fixed.
+    pub ceiling: u32,
+    /// What a round of requests without refusal adds.
+    pub step: f64,
+    /// What a refusal multiplies the allowance by.
+    pub factor: f64,
+}
+
+impl Default for ConcurrencyConfig {
+    fn default() -> Self {
+        Self { enabled: true, start: 8, floor: 1, ceiling: 256, step: 1.0, factor: 0.9 }
     }
 }
 

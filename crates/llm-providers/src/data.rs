@@ -4,19 +4,25 @@
 //! first asked for. What wins over what is decided in [`registry`](crate::Registry).
 
 use include_dir::{Dir, include_dir};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_yaml::Value;
 
 use crate::quirks::Quirks;
 use crate::{LlmError, Price};
 
+/// Key of a file that says only in what it differs from another.
+const EXTENDS: &str = "extends";
+
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/data/providers");
 
 /// Which wire format a provider speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Engine {
+pub enum Engine {
     /// OpenAI's chat completions.
     Openai,
+    /// OpenAI's Responses.
+    OpenaiResponses,
     /// Anthropic's Messages.
     Anthropic,
 }
@@ -84,6 +90,9 @@ pub(crate) struct LocalData {
     /// What its model list says in `owned_by`, where that tells it from others on the same port.
     #[serde(default)]
     pub(crate) owned_by: Vec<String>,
+    /// Whether it refuses models that it does not list.
+    #[serde(default)]
+    pub(crate) refuses_other_models: bool,
     /// Path and JSON pointer at which the size of the loaded window is found.
     #[serde(default)]
     pub(crate) context_path: Option<String>,
@@ -107,12 +116,32 @@ pub(crate) struct ModelData {
 }
 
 impl ProviderData {
-    /// Reads a file. `origin` names it in errors.
-    pub(crate) fn parse(yaml: &str, origin: &str) -> Result<Self, LlmError> {
-        serde_yaml::from_str(yaml).map_err(|error| LlmError::Configuration {
-            message: format!("the provider data in {origin} cannot be read: {error}"),
+    /// Reads a file. `origin` names it in errors; `find` gives the text of another provider's file, for
+    /// one that says `extends: NAME`: what it does not say itself is taken from there, key by key.
+    pub(crate) fn parse<'t>(
+        yaml: &str,
+        origin: &str,
+        find: impl Fn(&str) -> Option<&'t str>,
+    ) -> Result<Self, LlmError> {
+        let wrong = |problem: &str| LlmError::Configuration {
+            message: format!("the provider data in {origin} cannot be read: {problem}"),
             hint: Some("the files of the built-in providers show the format".to_owned()),
-        })
+        };
+        let unreadable = |error: serde_yaml::Error| wrong(&error.to_string());
+        if !yaml.lines().any(|line| line.starts_with(EXTENDS)) {
+            return serde_yaml::from_str(yaml).map_err(unreadable);
+        }
+        let mut own: serde_yaml::Mapping = serde_yaml::from_str(yaml).map_err(unreadable)?;
+        let base = own.shift_remove(EXTENDS);
+        let base = base.as_ref().and_then(Value::as_str).unwrap_or_default();
+        let base =
+            find(base).ok_or_else(|| wrong(&format!("it extends `{base}`, and there is no such file")))?;
+        let mut merged: serde_yaml::Mapping = serde_yaml::from_str(base).map_err(unreadable)?;
+        if merged.contains_key(EXTENDS) {
+            return Err(wrong("it extends a file that extends another itself"));
+        }
+        merged.extend(own);
+        serde_yaml::from_value(Value::Mapping(merged)).map_err(unreadable)
     }
 
     /// What is known about a model.
@@ -161,7 +190,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 mod tests {
     use std::collections::HashSet;
 
-    use super::{KeyNeed, ProviderData, matches, names, text};
+    use super::{Engine, KeyNeed, ProviderData, matches, names, text};
 
     #[test]
     fn patterns() {
@@ -186,7 +215,7 @@ mod tests {
         let mut orders = HashSet::new();
         let mut ports = HashSet::new();
         for name in names() {
-            let data = ProviderData::parse(text(name).unwrap(), name).unwrap();
+            let data = ProviderData::parse(text(name).unwrap(), name, text).unwrap();
             assert!(!data.title.is_empty(), "{name}");
             if let Some(url) = &data.base_url {
                 assert!(url.starts_with("http://127.0.0.1") || url.starts_with("https://"), "{name}: {url}");
@@ -218,8 +247,23 @@ mod tests {
 
     #[test]
     fn a_wrong_file_is_named() {
-        let error = ProviderData::parse("title: X\nengine: openai\nbase_ulr: y\n", "mine.yaml").unwrap_err();
-        let message = error.to_string();
-        assert!(message.contains("mine.yaml") && message.contains("base_ulr"), "{message}");
+        let check = |yaml: &str, word: &str| {
+            let message = ProviderData::parse(yaml, "mine.yaml", text).unwrap_err().to_string();
+            assert!(message.contains("mine.yaml") && message.contains(word), "{message}");
+        };
+        check("title: X\nengine: openai\nbase_ulr: y\n", "base_ulr");
+        check("title: X\nextends: opnai\n", "`opnai`");
+        check("title: X\nextends: openai_responses\n", "extends another");
+        check("extends: [openai]\n", "extends ``");
+        check("extends: openai\nbase_ulr: y\n", "base_ulr");
+    }
+
+    #[test]
+    fn what_a_file_does_not_say_is_taken_from_the_one_it_extends() {
+        let yaml = "title: Mine\nextends: openai\nengine: openai_responses\ndetect: null\n";
+        let data = ProviderData::parse(yaml, "mine.yaml", text).unwrap();
+        let base = ProviderData::parse(text("openai").unwrap(), "openai", text).unwrap();
+        assert_eq!((data.title.as_str(), data.engine, data.detect), ("Mine", Engine::OpenaiResponses, None));
+        assert_eq!((&data.models, &data.key_variables), (&base.models, &base.key_variables));
     }
 }

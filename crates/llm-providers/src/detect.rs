@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::data::{LocalData, ProviderData};
 use crate::{Environment, LlmConfig, Registry};
 
-/// Time for all local servers together.
-const PROBE_LIMIT: Duration = Duration::from_millis(150);
+/// Time for all local servers together. A busy server takes a while to say what it has.
+const PROBE_LIMIT: Duration = Duration::from_millis(250);
 
 /// Variable that switches probing off (`off`) or says where to look (`ollama=11434,vllm=8001`).
 const LOCAL_SERVERS: &str = "FATHOM_LOCAL_SERVERS";
@@ -55,7 +55,7 @@ pub struct LocalServer {
 }
 
 /// Finds a model: what the configuration names already, a key in the environment, a server on this
-/// machine, else the embedded reader. Takes at most 150 ms.
+/// machine, else the embedded reader. Takes at most 250 ms.
 pub async fn detect(environment: &Environment, base: &LlmConfig) -> Detected {
     let registry = Registry::builtin();
     let mut looked_at = Vec::new();
@@ -105,7 +105,7 @@ pub async fn detect(environment: &Environment, base: &LlmConfig) -> Detected {
     Detected { config, reason, looked_at }
 }
 
-/// Looks for model servers on this machine, all at once and for at most 150 ms.
+/// Looks for model servers on this machine, all at once and for at most 250 ms.
 ///
 /// `FATHOM_LOCAL_SERVERS` in the environment says where instead of the usual ports
 /// (`ollama=11434,vllm=8001`), or nowhere (`off`).

@@ -1,11 +1,15 @@
 //! What an engine is built from: a provider's data and the user's configuration, already merged.
+//! And what all engines do alike before they send.
+
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use crate::config::limit;
 use crate::http::HttpSettings;
 use crate::quirks::{Auth, Quirks};
-use crate::{Environment, Secret};
+use crate::stop_tags::StopTags;
+use crate::{Capabilities, ChatRequest, Endpoint, Environment, LlmError, Origins, Secret};
 
 /// Everything that an engine needs to know.
 #[derive(Debug, Clone)]
@@ -23,6 +27,10 @@ pub(crate) struct EngineSettings {
     pub(crate) context_length: Option<u64>,
     /// Seconds.
     pub(crate) connect_timeout: f64,
+    /// The stop sequences that end a reply at its first call; none: it is not ended there.
+    pub(crate) stop_tags: Option<StopTags>,
+    /// Where name, address and key were set.
+    pub(crate) origins: Origins,
     /// What the log is told.
     pub(crate) facts: Map<String, Value>,
     pub(crate) environment: Environment,
@@ -40,7 +48,38 @@ impl EngineSettings {
             auth: self.quirks.auth.unwrap_or(Auth::Bearer),
             headers: self.quirks.headers.clone().unwrap_or_default().into_iter().collect(),
             connect_timeout: limit(self.connect_timeout),
+            origins: self.origins.clone(),
             environment: self.environment.clone(),
         }
     }
+}
+
+/// Refuses what provider and model cannot do, before anything is sent.
+pub(crate) fn check_abilities(
+    capabilities: Capabilities,
+    request: &ChatRequest,
+    endpoint: &Arc<Endpoint>,
+) -> Result<(), LlmError> {
+    let unsupported = |feature| Err(LlmError::Unsupported { endpoint: Arc::clone(endpoint), feature });
+    if request.continue_final_message && !capabilities.assistant_prefix {
+        return unsupported("going on with an assistant message");
+    }
+    if !request.tools.is_empty() && !capabilities.native_tools {
+        return unsupported("native tool calling");
+    }
+    Ok(())
+}
+
+/// A body as it is sent.
+pub(crate) fn json_bytes(body: &Map<String, Value>, endpoint: &Arc<Endpoint>) -> Result<Vec<u8>, LlmError> {
+    serde_json::to_vec(body).map_err(|error| LlmError::InvalidRequest {
+        endpoint: Arc::clone(endpoint),
+        status: None,
+        detail: error.to_string(),
+    })
+}
+
+/// What the ids of calls that come without one begin with: no other reply to this history has it.
+pub(crate) fn call_id_prefix(request: &ChatRequest) -> String {
+    format!("call_{}_", request.messages.len())
 }

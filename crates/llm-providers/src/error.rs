@@ -8,10 +8,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
+use crate::cassette::CassetteError;
+
 /// Whom a request went to, for messages. Holds no secrets.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Endpoint {
     /// The provider's name.
     pub provider: String,
@@ -19,6 +23,21 @@ pub struct Endpoint {
     pub model: String,
     /// The address without credentials and query; none where there is no server.
     pub url: Option<String>,
+    /// Where name, address and key were set.
+    pub origins: Origins,
+}
+
+/// Where the settings of an endpoint came from, in words: `llm.api_key`, `OPENAI_API_KEY in the environment`.
+/// None where it is not known, or where nothing was set.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Origins {
+    /// Of the model's name.
+    pub model: Option<String>,
+    /// Of the address.
+    pub url: Option<String>,
+    /// Of the key.
+    pub key: Option<String>,
 }
 
 impl fmt::Display for Endpoint {
@@ -32,7 +51,8 @@ impl fmt::Display for Endpoint {
 }
 
 /// Which limit of time was reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TimeoutStage {
     /// Building up the connection.
     Connect,
@@ -73,7 +93,8 @@ impl fmt::Display for TimeoutStage {
 }
 
 /// Why no connection came about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Unreachable {
     /// Nothing listens there.
     Refused,
@@ -86,7 +107,8 @@ pub enum Unreachable {
 }
 
 /// Everything that a provider or a client can report.
-#[derive(Debug, Clone, PartialEq, Error)]
+#[derive(Debug, Clone, PartialEq, Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LlmError {
     /// A setting is missing or wrong; found before anything was sent.
     #[error("{message}")]
@@ -166,7 +188,8 @@ pub enum LlmError {
         /// Whom the request would have gone to.
         endpoint: Arc<Endpoint>,
         /// What was asked for.
-        feature: &'static str,
+        #[serde(deserialize_with = "feature")]
+        feature: Feature,
     },
     /// Prompt and reply do not fit into the model's window.
     #[error("the request is longer than the model's context ({endpoint}): {detail}")]
@@ -252,6 +275,10 @@ pub enum LlmError {
         /// What is wrong with it.
         detail: String,
     },
+    /// A recording cannot be written, or a replay parts from it.
+    #[error(transparent)]
+    #[serde(skip)]
+    Cassette(#[from] Box<CassetteError>),
 }
 
 impl LlmError {
@@ -276,6 +303,7 @@ impl LlmError {
             Self::Timeout { .. } => "timeout",
             Self::StreamBroken { .. } => "stream_broken",
             Self::Malformed { .. } => "malformed_response",
+            Self::Cassette(error) => error.kind(),
         }
     }
 
@@ -293,6 +321,7 @@ impl LlmError {
             | Self::InvalidRequest { .. }
             | Self::Unsupported { .. }
             | Self::ContextExceeded { .. } => false,
+            Self::Cassette(error) => error.is_retryable(),
             Self::RateLimited { .. }
             | Self::Overloaded { .. }
             | Self::Server { .. }
@@ -317,7 +346,8 @@ impl LlmError {
             | Self::ModelNotFound { .. }
             | Self::NotAnApi { .. }
             | Self::InvalidRequest { .. }
-            | Self::Unsupported { .. } => true,
+            | Self::Unsupported { .. }
+            | Self::Cassette(_) => true,
             Self::ContextExceeded { .. }
             | Self::RateLimited { .. }
             | Self::Overloaded { .. }
@@ -349,67 +379,22 @@ impl LlmError {
             | Self::Unreachable { .. }
             | Self::Timeout { .. }
             | Self::StreamBroken { .. }
-            | Self::Malformed { .. } => None,
+            | Self::Malformed { .. }
+            | Self::Cassette(_) => None,
         }
     }
+}
 
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Configuration { hint, .. } => hint.clone(),
-            Self::UnknownProvider { nearest, .. } => Some(match nearest {
-                Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => "`openai_compatible` with llm.base_url reaches any OpenAI-compatible server".to_owned(),
-            }),
-            Self::MissingKey { variables, .. } => Some(match variables.as_slice() {
-                [] => "set llm.api_key".to_owned(),
-                names => format!("set {} in the environment or in .env, or llm.api_key", names.join(" or ")),
-            }),
-            Self::Authentication { endpoint, .. } => Some(format!(
-                "check the key of provider `{}` (llm.api_key or its environment variable) and that it may use `{}`",
-                endpoint.provider, endpoint.model
-            )),
-            Self::QuotaExhausted { endpoint, .. } => {
-                Some(format!("add credit to the account at `{}` or use another key", endpoint.provider))
-            }
-            Self::ModelNotFound { .. } => {
-                Some("check llm.model_name; most servers list their models at <base URL>/models".to_owned())
-            }
-            Self::NotAnApi { .. } => {
-                Some("check llm.base_url; for most servers it ends in /v1".to_owned())
-            }
-            Self::InvalidRequest { .. } => Some(
-                "take out the parameter that the server names, or set llm.provider or llm.quirks to what the server is"
-                    .to_owned(),
-            ),
-            Self::Unsupported { .. } => Some("use another provider or llm.tool_protocol: text".to_owned()),
-            Self::ContextExceeded { .. } => Some(
-                "a shorter history, a smaller llm.max_tokens or a model with a larger window".to_owned(),
-            ),
-            Self::RateLimited { retry_after: Some(wait), .. } => {
-                Some(format!("try again in {} s", wait.as_secs_f64().ceil()))
-            }
-            Self::RateLimited { .. } | Self::Overloaded { .. } => Some("try again later".to_owned()),
-            Self::Server { .. } | Self::StreamBroken { .. } | Self::Malformed { .. } => {
-                Some("try again later, or look at the server's own log".to_owned())
-            }
-            Self::Unreachable { reason, .. } => Some(
-                match reason {
-                    Unreachable::Refused => "start the server, or check host and port in llm.base_url",
-                    Unreachable::UnknownHost => "check the host name in llm.base_url and the network",
-                    Unreachable::Tls => {
-                        "check the address; where no root certificates are installed, install ca-certificates or set SSL_CERT_FILE"
-                    }
-                    Unreachable::Other => "check llm.base_url, the network and any proxy",
-                }
-                .to_owned(),
-            ),
-            Self::Timeout { stage, .. } => {
-                Some(format!("raise {} where the server needs longer", stage.setting()))
-            }
-        }
-    }
+/// Words of this crate. By this name serde does not take them for something to borrow from its input.
+type Feature = &'static str;
+
+/// What a request can ask for that a provider cannot do, as this crate says it.
+const FEATURES: &[&str] = &["going on with an assistant message", "native tool calling"];
+
+/// One of [`FEATURES`]; of another one no more is known than that there was one.
+fn feature<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Feature, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    Ok(FEATURES.iter().find(|known| **known == text).copied().unwrap_or("what the request asks for"))
 }
 
 fn status_words(status: Option<u16>) -> String {

@@ -8,7 +8,6 @@
 use std::error::Error as StdError;
 use std::fmt;
 use std::io;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -16,10 +15,12 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION
 use reqwest::{Client, NoProxy, Proxy, Response, Url};
 use tokio::sync::OnceCell;
 
+use crate::address::{endpoint_url, may_be_secret};
+pub(crate) use crate::address::{is_loopback, safe_url};
 use crate::classify;
 use crate::quirks::Auth;
 use crate::scrub::Scrubber;
-use crate::{Endpoint, Environment, LlmError, Secret, TimeoutStage, Unreachable, retry_after};
+use crate::{Endpoint, Environment, LlmError, Origins, Secret, TimeoutStage, Unreachable, retry_after};
 
 /// Bytes of an error body that are read.
 const ERROR_BODY: usize = 64 * 1024;
@@ -40,6 +41,8 @@ pub(crate) struct HttpSettings {
     pub(crate) auth: Auth,
     pub(crate) headers: Vec<(String, Secret)>,
     pub(crate) connect_timeout: Option<Duration>,
+    /// Where name, address and key were set, for messages.
+    pub(crate) origins: Origins,
     pub(crate) environment: Environment,
 }
 
@@ -68,6 +71,7 @@ impl HttpEndpoint {
             provider: settings.provider,
             model: settings.model,
             url: Some(safe_url(&url)),
+            origins: settings.origins,
         });
         let mut headers = HeaderMap::new();
         for (name, value) in &settings.headers {
@@ -105,8 +109,17 @@ impl HttpEndpoint {
         } else {
             ProxySettings::from_environment(&settings.environment)
         };
-        let secrets =
-            settings.key.into_iter().chain(url.password().map(Secret::from)).chain(proxies.secrets());
+        // Further headers and the address's query hold keys too, at some gateways.
+        let of_query = url.query_pairs().filter(|(name, _)| may_be_secret(name));
+        let of_query: Vec<Secret> = of_query.map(|(_, value)| Secret::from(&*value)).collect();
+        let of_headers = settings.headers.into_iter().filter(|(name, _)| may_be_secret(name));
+        let secrets = settings
+            .key
+            .into_iter()
+            .chain(url.password().map(Secret::from))
+            .chain(of_query)
+            .chain(of_headers.map(|(_, value)| value))
+            .chain(proxies.secrets());
         Ok(Self {
             endpoint,
             url,
@@ -141,6 +154,25 @@ impl HttpEndpoint {
             return Ok(response);
         }
         Err(self.status_error(response).await)
+    }
+
+    /// The whole address.
+    pub(crate) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Asks for JSON. A response with a bad status is an error.
+    pub(crate) async fn get(&self) -> Result<serde_json::Value, LlmError> {
+        let client = self.client.get_or_try_init(|| self.build_client()).await?;
+        let request = client.get(self.url.clone()).headers(self.headers.clone());
+        let response = request.send().await.map_err(|error| self.transport_error(error))?;
+        if !response.status().is_success() {
+            return Err(self.status_error(response).await);
+        }
+        response.json().await.map_err(|error| LlmError::Malformed {
+            endpoint: Arc::clone(&self.endpoint),
+            detail: self.scrubber.scrub(&chain(&error.without_url())),
+        })
     }
 
     /// What a fault of the connection means.
@@ -220,6 +252,40 @@ pub(crate) async fn get_json(url: &str) -> Option<serde_json::Value> {
         .ok()?;
     let response = client.get(url).send().await.ok()?.error_for_status().ok()?;
     response.json().await.ok()
+}
+
+/// Posts JSON to a service that is no model, such as a collector of traces: status and the start of the answer. No
+/// proxy is asked, no redirect followed, no secret sent.
+///
+/// # Errors
+///
+/// What keeps an answer from coming, in words.
+pub async fn post_json(
+    url: &str,
+    body: &serde_json::Value,
+    limit: Duration,
+) -> Result<(u16, String), String> {
+    let is_plain = url.starts_with("http://");
+    let tls = tokio::task::spawn_blocking(move || tls_config(!is_plain))
+        .await
+        .unwrap_or_else(|error| Err(error.to_string()))?;
+    let client = Client::builder()
+        .tls_backend_preconfigured(tls)
+        .user_agent(USER_AGENT)
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .build()
+        .map_err(|error| chain(&error))?;
+    let response = client
+        .post(url)
+        .timeout(limit)
+        .json(body)
+        .send()
+        .await
+        .map_err(|error| chain(&error.without_url()))?;
+    let status = response.status().as_u16();
+    let body = error_body(response).await;
+    Ok((status, body))
 }
 
 /// The start of an error's body.
@@ -305,49 +371,6 @@ impl ProxySettings {
     }
 }
 
-/// The base address with the API's path added; a path that is there already is not added again.
-fn endpoint_url(base: &str, path: &str) -> Result<Url, LlmError> {
-    let wrong = |what: &str| LlmError::Configuration {
-        message: format!("llm.base_url is not an address that can be used: {what}"),
-        hint: Some("write it like http://127.0.0.1:8000/v1".to_owned()),
-    };
-    let mut url = Url::parse(base.trim()).map_err(|error| wrong(&error.to_string()))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(wrong("it must begin with http:// or https://"));
-    }
-    let base_path = url.path().trim_end_matches('/').to_owned();
-    // A base that ends in the first segments of the path (…/v1 for /v1/messages) is completed, not doubled.
-    let overlap = path.match_indices('/').map(|(at, _)| at).chain([path.len()]).rev().find_map(|end| {
-        let head = path.get(..end).filter(|head| !head.is_empty())?;
-        base_path.ends_with(head).then_some(end)
-    });
-    let rest = path.get(overlap.unwrap_or(0)..).unwrap_or_default();
-    url.set_path(&format!("{base_path}{rest}"));
-    url.set_fragment(None);
-    Ok(url)
-}
-
-/// An address without credentials, query and fragment.
-pub(crate) fn safe_url(url: &Url) -> String {
-    let mut url = url.clone();
-    // These cannot fail for addresses with a host; others have no credentials.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    url.set_query(None);
-    url.set_fragment(None);
-    url.to_string()
-}
-
-/// Whether an address is on this machine.
-pub(crate) fn is_loopback(url: &Url) -> bool {
-    url.host_str().is_some_and(|host| {
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        host == "localhost"
-            || host.ends_with(".localhost")
-            || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-    })
-}
-
 fn wrong_setting(message: String) -> LlmError {
     LlmError::Configuration { message, hint: None }
 }
@@ -395,56 +418,9 @@ fn reason_of(error: &(dyn StdError + 'static)) -> Option<Unreachable> {
 
 #[cfg(test)]
 mod tests {
-    use reqwest::Url;
-
-    use super::{HttpEndpoint, HttpSettings, endpoint_url, is_loopback, safe_url, tls_config};
+    use super::{HttpEndpoint, HttpSettings, tls_config};
     use crate::quirks::Auth;
-    use crate::{Environment, Secret};
-
-    #[test]
-    fn joins_base_and_path() {
-        let check = |base: &str, path: &str, expected: &str| {
-            assert_eq!(endpoint_url(base, path).unwrap().as_str(), expected, "{base}");
-        };
-        check("http://h:1/v1", "/chat/completions", "http://h:1/v1/chat/completions");
-        check(" http://h:1/v1/ ", "/chat/completions", "http://h:1/v1/chat/completions");
-        check("http://h/v1/chat/completions", "/chat/completions", "http://h/v1/chat/completions");
-        check("http://h", "/chat/completions", "http://h/chat/completions");
-        check(
-            "https://h/x?api-version=3#f",
-            "/chat/completions",
-            "https://h/x/chat/completions?api-version=3",
-        );
-        check("https://api.anthropic.com", "/v1/messages", "https://api.anthropic.com/v1/messages");
-        check("https://api.anthropic.com/v1", "/v1/messages", "https://api.anthropic.com/v1/messages");
-        check(
-            "https://api.anthropic.com/v1/messages/",
-            "/v1/messages",
-            "https://api.anthropic.com/v1/messages",
-        );
-        for wrong in ["", "127.0.0.1:8000", "localhost:8000/v1", "ftp://h/v1", "http://", "no address"] {
-            let error = endpoint_url(wrong, "/x").unwrap_err();
-            assert!(error.is_permanent() && error.to_string().contains("llm.base_url"), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn addresses_are_shown_without_secrets() {
-        let url = Url::parse("https://user:password@host:9/v1?key=abc#x").unwrap();
-        assert_eq!(safe_url(&url), "https://host:9/v1");
-    }
-
-    #[test]
-    fn knows_this_machine() {
-        let check = |url: &str, expected: bool| {
-            assert_eq!(is_loopback(&Url::parse(url).unwrap()), expected, "{url}");
-        };
-        check("http://localhost:1/", true);
-        check("http://127.9.9.9/", true);
-        check("http://[::1]:8/", true);
-        check("http://10.0.0.1/", false);
-        check("http://localhost.example/", false);
-    }
+    use crate::{Environment, Origins, Secret};
 
     fn settings(key: &str, environment: Environment) -> HttpSettings {
         HttpSettings {
@@ -456,6 +432,7 @@ mod tests {
             auth: Auth::Bearer,
             headers: Vec::new(),
             connect_timeout: None,
+            origins: Origins::default(),
             environment,
         }
     }

@@ -77,7 +77,8 @@ pub struct Capabilities {
 }
 
 /// How tokens are counted before a server has counted them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Tokenizer {
     /// OpenAI's o200k: exact for its models, an estimate for others.
     #[default]
@@ -114,6 +115,17 @@ pub trait Provider: Send + Sync {
     ///
     /// Whatever went wrong before the first event; later faults come out of the stream.
     async fn stream(&self, request: &ChatRequest) -> Result<EventStream, LlmError>;
+
+    /// The body that [`Provider::stream`] would send for a request; none where nothing is sent. For
+    /// those who want to see, measure or compare requests.
+    ///
+    /// # Errors
+    ///
+    /// The request asks for what the provider cannot do.
+    fn request_body(&self, request: &ChatRequest) -> Result<Option<Vec<u8>>, LlmError> {
+        let _ = request;
+        Ok(None)
+    }
 
     /// Facts for the log beside name and model: address, parameters. Never secrets.
     fn describe(&self) -> Map<String, Value> {

@@ -41,6 +41,14 @@ pub struct Quirks {
     /// The field in which thinking is sent back: `reasoning_content` or `reasoning`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_field: Option<String>,
+    /// Whether thinking is read and sent back as `reasoning_details`, exactly as it came (OpenRouter);
+    /// false where nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_details: Option<bool>,
+    /// Whether thinking is asked for in encrypted form, so that it can be sent back although the server
+    /// keeps nothing (OpenAI's Responses); false where nothing is said, as models without thinking refuse it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encrypted_reasoning: Option<bool>,
     /// Whether native tool calls work; true where nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native_tools: Option<bool>,
@@ -138,6 +146,8 @@ impl Quirks {
             assistant_prefix: self.assistant_prefix.or(below.assistant_prefix),
             send_reasoning: self.send_reasoning.or(below.send_reasoning),
             reasoning_field: self.reasoning_field.or(below.reasoning_field),
+            reasoning_details: self.reasoning_details.or(below.reasoning_details),
+            encrypted_reasoning: self.encrypted_reasoning.or(below.encrypted_reasoning),
             native_tools: self.native_tools.or(below.native_tools),
             images: self.images.or(below.images),
             audio: self.audio.or(below.audio),

@@ -120,7 +120,7 @@ mod tests {
     use crate::{Endpoint, LlmError, RetryConfig, Unreachable};
 
     fn endpoint() -> Arc<Endpoint> {
-        Arc::new(Endpoint { provider: "p".into(), model: "m".into(), url: None })
+        Arc::new(Endpoint { provider: "p".into(), model: "m".into(), ..Endpoint::default() })
     }
 
     fn server(retry_after: Option<f64>) -> LlmError {

@@ -3,20 +3,21 @@
 //! Decides how tolerant the reading is: lines may end in LF, CRLF or CR, `data:` needs no blank after
 //! it, several data lines of one event are joined, comments and keep-alives are skipped, a byte-order
 //! mark is dropped, bytes that are no UTF-8 become replacement characters once the whole line is there.
-//! What the data means is left to the engines. Each byte is looked at a constant number of times.
+//! What the data means is left to the engines. Each byte is looked at a constant number of times, and an
+//! event costs no allocation: it is lent from buffers that the next one uses again.
 
 use memchr::memchr2;
 
 /// Longest event, in bytes, that is kept; a server that sends more is not a model.
 pub(crate) const MAX_EVENT: usize = 32 * 1024 * 1024;
 
-/// One event.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SseEvent {
+/// One event, valid until the next is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SseEvent<'a> {
     /// The `event:` field; empty where there was none.
-    pub(crate) event: String,
+    pub(crate) event: &'a str,
     /// The data lines, joined by newlines.
-    pub(crate) data: String,
+    pub(crate) data: &'a str,
 }
 
 /// An event was longer than [`MAX_EVENT`].
@@ -31,32 +32,35 @@ pub(crate) struct SseDecoder {
     event: String,
     data: String,
     has_data: bool,
+    /// The event in the buffers was given away: they are emptied before the next.
+    given: bool,
     /// The last byte was a CR: an LF right after it belongs to the same line end.
     after_cr: bool,
     started: bool,
 }
 
 impl SseDecoder {
-    /// Takes bytes in and appends the events that they complete.
-    pub(crate) fn push(&mut self, mut bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), EventTooLong> {
+    /// The next event that the bytes complete; what it did not need stays in `bytes`. None: all bytes
+    /// are taken in, and more are needed.
+    pub(crate) fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<SseEvent<'_>>, EventTooLong> {
+        self.clear_given();
         if self.after_cr && !bytes.is_empty() {
             self.after_cr = false;
-            if bytes.first() == Some(&b'\n') {
-                bytes = bytes.get(1..).unwrap_or_default();
-            }
+            *bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
         }
         while let Some(end) = memchr2(b'\n', b'\r', bytes) {
             let (head, rest) = bytes.split_at(end);
-            if self.line.is_empty() {
-                self.take_line(head, events);
+            let complete = if self.line.is_empty() {
+                self.take_line(head)
             } else {
                 self.line.extend_from_slice(head);
-                let line = std::mem::take(&mut self.line);
-                self.take_line(&line, events);
+                let mut line = std::mem::take(&mut self.line);
+                let complete = self.take_line(&line);
+                line.clear();
                 self.line = line;
-                self.line.clear();
-            }
-            bytes = match rest {
+                complete
+            };
+            *bytes = match rest {
                 [b'\r', b'\n', rest @ ..] => rest,
                 [b'\r'] => {
                     self.after_cr = true;
@@ -68,30 +72,50 @@ impl SseDecoder {
             if self.data.len() > MAX_EVENT {
                 return Err(EventTooLong);
             }
+            if complete {
+                self.given = true;
+                return Ok(Some(SseEvent { event: &self.event, data: &self.data }));
+            }
         }
         self.line.extend_from_slice(bytes);
-        if self.line.len() > MAX_EVENT { Err(EventTooLong) } else { Ok(()) }
+        *bytes = &[];
+        if self.line.len() > MAX_EVENT { Err(EventTooLong) } else { Ok(None) }
     }
 
-    /// The stream has ended: a last event may lack its line ends.
-    pub(crate) fn finish(&mut self, events: &mut Vec<SseEvent>) {
+    /// The stream has ended: the last event, which may lack its line ends.
+    pub(crate) fn finish(&mut self) -> Option<SseEvent<'_>> {
+        self.clear_given();
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
-            self.take_line(&line, events);
+            self.take_line(&line);
         }
-        self.take_line(&[], events);
+        let complete = self.take_line(&[]);
+        self.given = true;
+        complete.then_some(SseEvent { event: &self.event, data: &self.data })
     }
 
-    fn take_line(&mut self, line: &[u8], events: &mut Vec<SseEvent>) {
+    fn clear_given(&mut self) {
+        if std::mem::take(&mut self.given) {
+            self.clear();
+        }
+    }
+
+    fn clear(&mut self) {
+        self.event.clear();
+        self.data.clear();
+        self.has_data = false;
+    }
+
+    /// Whether the line completes an event.
+    fn take_line(&mut self, line: &[u8]) -> bool {
         let line = if self.started { line } else { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line) };
         self.started = true;
         if line.is_empty() {
-            let event = std::mem::take(&mut self.event);
-            let data = std::mem::take(&mut self.data);
-            if std::mem::take(&mut self.has_data) && !is_keep_alive(&data) {
-                events.push(SseEvent { event, data });
+            if self.has_data && !is_keep_alive(&self.data) {
+                return true;
             }
-            return;
+            self.clear();
+            return false;
         }
         let (field, value) = match memchr::memchr(b':', line) {
             Some(colon) => {
@@ -107,14 +131,22 @@ impl SseDecoder {
                     self.data.push('\n');
                 }
                 self.has_data = true;
-                match std::str::from_utf8(value) {
-                    Ok(text) => self.data.push_str(text),
-                    Err(_) => self.data.push_str(&String::from_utf8_lossy(value)),
-                }
+                push_text(&mut self.data, value);
             }
-            b"event" => self.event = String::from_utf8_lossy(value).into_owned(),
+            b"event" => {
+                self.event.clear();
+                push_text(&mut self.event, value);
+            }
             _ => {}
         }
+        false
+    }
+}
+
+fn push_text(text: &mut String, bytes: &[u8]) {
+    match std::str::from_utf8(bytes) {
+        Ok(valid) => text.push_str(valid),
+        Err(_) => text.push_str(&String::from_utf8_lossy(bytes)),
     }
 }
 
@@ -129,13 +161,18 @@ mod tests {
     use super::{SseDecoder, SseEvent};
 
     fn decode(pieces: &[&[u8]]) -> Vec<(String, String)> {
+        let owned = |event: SseEvent<'_>| (event.event.to_owned(), event.data.to_owned());
         let mut decoder = SseDecoder::default();
         let mut events = Vec::new();
-        for piece in pieces {
-            decoder.push(piece, &mut events).unwrap();
+        for mut piece in pieces.iter().copied() {
+            while let Some(event) = decoder.next(&mut piece).unwrap() {
+                events.push(owned(event));
+            }
+            assert!(piece.is_empty());
         }
-        decoder.finish(&mut events);
-        events.into_iter().map(|SseEvent { event, data }| (event, data)).collect()
+        events.extend(decoder.finish().map(owned));
+        assert!(decoder.finish().is_none());
+        events
     }
 
     #[track_caller]
@@ -192,12 +229,18 @@ mod tests {
     #[test]
     fn an_endless_line_is_refused() {
         let mut decoder = SseDecoder::default();
-        let mut events = Vec::new();
         let piece = vec![b'x'; 1 << 20];
-        let mut refused = false;
-        for _ in 0..40 {
-            refused |= decoder.push(&piece, &mut events).is_err();
-        }
-        assert!(refused);
+        let taken = (0..40).take_while(|_| decoder.next(&mut piece.as_slice()).is_ok()).count();
+        assert_eq!(taken, 32);
+    }
+
+    #[test]
+    fn an_endless_event_of_many_lines_is_refused() {
+        let mut decoder = SseDecoder::default();
+        let mut piece = b"data: ".to_vec();
+        piece.resize(1 << 20, b'x');
+        piece.push(b'\n');
+        let taken = (0..40).take_while(|_| decoder.next(&mut piece.as_slice()).is_ok()).count();
+        assert!((31..=33).contains(&taken), "{taken}");
     }
 }

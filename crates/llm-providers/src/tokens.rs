@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
 
 use core_protocol::{ContentBlock, MediaSource, Message, ToolDefinition};
 
@@ -122,6 +122,8 @@ pub(crate) struct TokenCounter {
     tools: CountCache<[ToolDefinition]>,
     /// Bits of the ratio server/ours; 0 stands for "nothing learnt".
     ratio: AtomicU64,
+    /// What the server counted while the tables were loading, to be learnt from before anything is counted.
+    unlearnt: Mutex<Vec<(ChatRequest, u64)>>,
 }
 
 impl TokenCounter {
@@ -155,10 +157,29 @@ impl TokenCounter {
         self.correct(self.raw_request(request))
     }
 
-    /// Learns from the prompt tokens that the server counted for a request. Does nothing while the
-    /// tokenizer is not loaded.
+    /// Whether a count must wait for the tables.
+    fn is_loading(&self) -> bool {
+        self.tokenizer == Tokenizer::O200k && !is_ready()
+    }
+
+    /// Notes the prompt tokens that the server counted for a request, where learning from them would have to wait
+    /// for the tables. Whether it did; what is noted is learnt from before the next count, so that an estimate does
+    /// not depend on how long loading took.
+    pub(crate) fn put_off(&self, request: &ChatRequest, prompt_tokens: u64) -> bool {
+        let loading = self.is_loading();
+        if loading {
+            self.unlearnt().push((request.clone(), prompt_tokens));
+        }
+        loading
+    }
+
+    fn unlearnt(&self) -> MutexGuard<'_, Vec<(ChatRequest, u64)>> {
+        self.unlearnt.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Learns from the prompt tokens that the server counted for a request.
     pub(crate) fn learn(&self, request: &ChatRequest, prompt_tokens: u64) {
-        if prompt_tokens < CALIBRATION_MIN || !is_ready() {
+        if prompt_tokens < CALIBRATION_MIN {
             return;
         }
         let ours = self.raw_request(request);
@@ -178,6 +199,10 @@ impl TokenCounter {
     }
 
     fn correct(&self, tokens: u64) -> u64 {
+        let put_off = std::mem::take(&mut *self.unlearnt());
+        for (request, prompt_tokens) in put_off {
+            self.learn(&request, prompt_tokens);
+        }
         match self.ratio() {
             Some(ratio) => (tokens as f64 * ratio).ceil() as u64,
             None => tokens,
@@ -300,6 +325,21 @@ mod tests {
         assert!((ratio - 1.25).abs() < 0.01, "{ratio}");
         assert_eq!(counter.request(&request), (plain as f64 * ratio).ceil() as u64);
         assert!(counter.text(&text) > count_text(&text));
+    }
+
+    #[test]
+    fn what_was_told_while_the_tables_loaded_is_learnt_before_the_next_count() {
+        let text = "Every claim is checked against a second source. ".repeat(60);
+        let request = ChatRequest::new("", vec![Arc::new(Message::user(text.as_str()))]);
+        let counter = TokenCounter::default();
+        let plain = counter.request(&request);
+        counter.unlearnt().push((request.clone(), plain * 2));
+        assert_eq!(counter.ratio(), None);
+        assert_eq!(counter.request(&request), plain * 2);
+        assert!(counter.unlearnt().is_empty() && counter.ratio().is_some());
+        // The tables are there: nothing is put off, and what needs no tables never is.
+        assert!(!counter.put_off(&request, 1));
+        assert!(!TokenCounter::new(crate::Tokenizer::QuarterOfBytes).put_off(&request, 1));
     }
 
     #[test]

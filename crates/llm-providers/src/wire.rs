@@ -18,8 +18,8 @@ use serde_json::Value;
 use crate::classify::{WireError, from_stream, looks_like_html, one_line};
 use crate::http::HttpEndpoint;
 use crate::provider::EventStream;
-use crate::sse::{SseDecoder, SseEvent};
-use crate::{Endpoint, LlmError, StreamEvent};
+use crate::sse::{EventTooLong, SseDecoder, SseEvent};
+use crate::{LlmError, StreamEvent};
 
 /// Longest body, in bytes, that is read; no model says more.
 const MAX_BODY: usize = 256 * 1024 * 1024;
@@ -31,7 +31,7 @@ const SHOWN: usize = 200;
 /// Makes a completion out of an engine's events.
 pub(crate) trait Assembler: Send + 'static {
     /// Takes one event in. Appends what it brings. An error ends the stream.
-    fn event(&mut self, event: SseEvent, out: &mut VecDeque<StreamEvent>) -> Result<(), LlmError>;
+    fn event(&mut self, event: SseEvent<'_>, out: &mut VecDeque<StreamEvent>) -> Result<(), LlmError>;
 
     /// Whether the reply's end was seen, so that nothing more is waited for.
     fn is_complete(&self) -> bool;
@@ -39,8 +39,9 @@ pub(crate) trait Assembler: Send + 'static {
     /// Takes a whole reply in, as it comes without streaming.
     fn whole(&mut self, body: &Value, out: &mut VecDeque<StreamEvent>) -> Result<(), LlmError>;
 
-    /// The reply, once no more bytes come; an error where it is not complete.
-    fn finish(&mut self) -> Result<Completion, LlmError>;
+    /// The reply, once no more bytes come; an error where it is not complete. Appends what is found out
+    /// only then.
+    fn finish(&mut self, out: &mut VecDeque<StreamEvent>) -> Result<Completion, LlmError>;
 }
 
 /// How the body is read; not known before its first byte that is no blank.
@@ -59,10 +60,11 @@ struct Reader<A> {
     /// The bytes so far where they must be read as a whole; else their beginning, for messages.
     kept: Vec<u8>,
     read: usize,
-    events: Vec<SseEvent>,
     seen_event: bool,
     assembler: A,
     queue: VecDeque<StreamEvent>,
+    /// What went wrong behind the events in the queue.
+    fault: Option<LlmError>,
     ended: bool,
 }
 
@@ -74,19 +76,20 @@ pub(crate) fn read<A: Assembler>(http: Arc<HttpEndpoint>, response: Response, as
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default()
         .to_ascii_lowercase();
-    let reader = Reader {
+    // Boxed, as it is moved with every event.
+    let reader = Box::new(Reader {
         http,
         body: response.bytes_stream().boxed(),
         content_type,
         mode: Mode::Unknown,
         kept: Vec::new(),
         read: 0,
-        events: Vec::new(),
         seen_event: false,
         assembler,
         queue: VecDeque::new(),
+        fault: None,
         ended: false,
-    };
+    });
     stream::try_unfold(reader, |mut reader| async move {
         let event = reader.next().await?;
         Ok(event.map(|event| (event, reader)))
@@ -95,32 +98,38 @@ pub(crate) fn read<A: Assembler>(http: Arc<HttpEndpoint>, response: Response, as
 }
 
 impl<A: Assembler> Reader<A> {
+    /// The next event. What came before a fault is given before the fault.
     async fn next(&mut self) -> Result<Option<StreamEvent>, LlmError> {
         loop {
             if let Some(event) = self.queue.pop_front() {
                 return Ok(Some(event));
             }
+            if let Some(fault) = self.fault.take() {
+                return Err(fault);
+            }
             if self.ended {
                 return Ok(None);
             }
-            match self.body.next().await {
-                Some(Ok(bytes)) => {
-                    self.take(&bytes)?;
-                    if self.ended {
-                        self.read_to_end().await;
-                    }
-                }
-                Some(Err(error)) => {
-                    self.drain()?;
-                    // The reply may be whole although the connection was not closed as it should be.
-                    match self.assembler.finish() {
-                        Ok(completion) if self.seen_event => self.end(completion),
-                        _ => return Err(broken(self.http.transport_error(error))),
-                    }
-                }
-                None => self.finish()?,
-            }
+            self.fault = self.read_on().await.err();
         }
+    }
+
+    async fn read_on(&mut self) -> Result<(), LlmError> {
+        match self.body.next().await {
+            Some(Ok(bytes)) => {
+                self.take(&bytes)?;
+                if self.ended {
+                    self.read_to_end().await;
+                }
+            }
+            // The reply may be whole although the connection was not closed as it should be.
+            Some(Err(error)) => match self.assembler.finish(&mut self.queue) {
+                Ok(completion) if self.seen_event => self.end(completion),
+                _ => return Err(broken(self.http.transport_error(error))),
+            },
+            None => self.finish()?,
+        }
+        Ok(())
     }
 
     /// Reads what follows the reply's end, so that the connection can serve the next request. A server
@@ -139,18 +148,17 @@ impl<A: Assembler> Reader<A> {
             self.kept.extend_from_slice(bytes);
             let Some(mode) = mode_of(&self.kept, &self.content_type) else { return Ok(()) };
             self.mode = mode;
-            if let Mode::Events(decoder) = &mut self.mode {
-                let pushed = decoder.push(&self.kept, &mut self.events);
+            if matches!(self.mode, Mode::Events(_)) {
+                let start = std::mem::take(&mut self.kept);
+                let decoded = self.decode(&start);
+                self.kept = start;
                 self.kept.truncate(SHOWN * 4);
-                return self.handle(pushed.is_ok());
+                return decoded;
             }
             return Ok(());
         }
-        match &mut self.mode {
-            Mode::Events(decoder) => {
-                let pushed = decoder.push(bytes, &mut self.events);
-                self.handle(pushed.is_ok())
-            }
+        match self.mode {
+            Mode::Events(_) => self.decode(bytes),
             Mode::Unknown | Mode::Json => {
                 self.kept.extend_from_slice(bytes);
                 Ok(())
@@ -164,41 +172,35 @@ impl<A: Assembler> Reader<A> {
         }
     }
 
-    fn handle(&mut self, fits: bool) -> Result<(), LlmError> {
-        self.drain()?;
-        if !fits {
-            return Err(self.malformed("one event is too long".to_owned()));
-        }
-        Ok(())
-    }
-
-    /// Gives the decoded events to the assembler.
-    fn drain(&mut self) -> Result<(), LlmError> {
-        for event in std::mem::take(&mut self.events) {
-            if self.ended {
-                break;
-            }
+    /// Gives the events in the bytes to the assembler.
+    fn decode(&mut self, mut bytes: &[u8]) -> Result<(), LlmError> {
+        let Mode::Events(decoder) = &mut self.mode else { return Ok(()) };
+        loop {
+            let event = match decoder.next(&mut bytes) {
+                Ok(Some(event)) => event,
+                Ok(None) => return Ok(()),
+                Err(EventTooLong) => return Err(self.malformed("one event is too long".to_owned())),
+            };
             self.seen_event = true;
             self.assembler.event(event, &mut self.queue)?;
             if self.assembler.is_complete() {
-                let completion = self.assembler.finish()?;
+                let completion = self.assembler.finish(&mut self.queue)?;
                 self.end(completion);
+                return Ok(());
             }
         }
-        Ok(())
     }
 
     fn finish(&mut self) -> Result<(), LlmError> {
         if let Mode::Events(decoder) = &mut self.mode {
-            decoder.finish(&mut self.events);
-            self.drain()?;
-            if self.ended {
-                return Ok(());
+            if let Some(event) = decoder.finish() {
+                self.seen_event = true;
+                self.assembler.event(event, &mut self.queue)?;
             }
             if !self.seen_event {
                 return Err(self.malformed(format!("no events in it: {}", self.start())));
             }
-            let completion = self.assembler.finish()?;
+            let completion = self.assembler.finish(&mut self.queue)?;
             self.end(completion);
             return Ok(());
         }
@@ -214,7 +216,7 @@ impl<A: Assembler> Reader<A> {
                 };
                 self.kept.clear();
                 self.assembler.whole(&value, &mut self.queue)?;
-                let completion = self.assembler.finish()?;
+                let completion = self.assembler.finish(&mut self.queue)?;
                 self.end(completion);
                 Ok(())
             }
@@ -264,34 +266,32 @@ fn mode_of(start: &[u8], content_type: &str) -> Option<Mode> {
 }
 
 /// The JSON of an event's data. An error object in it is an error.
-pub(crate) fn event_json(
-    endpoint: &Arc<Endpoint>,
-    http: &HttpEndpoint,
-    event: &SseEvent,
-) -> Result<Value, LlmError> {
-    let Ok(value) = serde_json::from_str::<Value>(&event.data) else {
-        let shown = http.scrubber().scrub(&one_line(&event.data, SHOWN));
-        let endpoint = Arc::clone(endpoint);
+pub(crate) fn event_json(http: &HttpEndpoint, event: SseEvent<'_>) -> Result<Value, LlmError> {
+    let Ok(value) = serde_json::from_str::<Value>(event.data) else {
+        let shown = http.scrubber().scrub(&one_line(event.data, SHOWN));
         if event.event == "error" {
             let error = WireError { message: shown, ..WireError::default() };
-            return Err(from_stream(&endpoint, error));
+            return Err(from_stream(http.endpoint(), error));
         }
         return Err(LlmError::Malformed {
-            endpoint,
+            endpoint: Arc::clone(http.endpoint()),
             detail: format!("an event holds no valid JSON: {shown}"),
         });
     };
-    match error_in(&value, event.event == "error") {
-        Some(mut error) => {
-            error.message = http.scrubber().scrub(&error.message);
-            Err(from_stream(endpoint, error))
-        }
-        None => Ok(value),
-    }
+    let announced = event.event == "error" || value.get("type").and_then(Value::as_str) == Some("error");
+    check_error(http, &value, announced)?;
+    Ok(value)
 }
 
-/// The error that an object is, if it is one. `announced`: the event's name says that it is.
-pub(crate) fn error_in(value: &Value, announced: bool) -> Option<WireError> {
+/// An error where an object is one. `announced`: something else says that it is.
+pub(crate) fn check_error(http: &HttpEndpoint, value: &Value, announced: bool) -> Result<(), LlmError> {
+    let Some(mut error) = error_in(value, announced) else { return Ok(()) };
+    error.scrub(http.scrubber());
+    Err(from_stream(http.endpoint(), error))
+}
+
+/// The error that an object is, if it is one.
+fn error_in(value: &Value, announced: bool) -> Option<WireError> {
     let is_error_object = value.get("object").and_then(Value::as_str) == Some("error");
     let has_error = value.get("error").is_some_and(|error| !error.is_null());
     // Replies and events of either format have one of these; a bare `detail` or `message` is an error.

@@ -51,8 +51,29 @@ pub(crate) struct ChildSetup {
     pub(crate) landlock_scopes_signals: bool,
     /// Seccomp programs, installed in this order. Implies that no exec gains privileges.
     pub(crate) seccomp: Vec<Vec<libc::sock_filter>>,
+    /// Namespaces of its own, with a watchdog only: the program and all that it starts see no other
+    /// process, and the kernel ends them together, whatever group or session they are in.
+    pub(crate) namespaces: Option<Namespaces>,
+    /// For a network of its own: a port of its loopback to listen on, and the socket through which the listener is
+    /// sent to this process.
+    pub(crate) listens: Option<(u16, OwnedFd)>,
+    /// Descriptors through which the program joins control groups: their `cgroup.procs`, open to write.
+    pub(crate) joins: Vec<OwnedFd>,
     /// The first to be ended when the machine runs out of memory.
     pub(crate) first_to_die: bool,
+}
+
+/// Which namespaces a child gets beside those of processes, of System V IPC and of mounts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "exist on Linux only"))]
+pub(crate) struct Namespaces {
+    /// A user namespace around them, which those need who are not root.
+    pub(crate) user: bool,
+    /// A network without any device.
+    pub(crate) network: bool,
+    /// What landlock lets the child do with shared memory (`LANDLOCK_ACCESS_FS_…`), which is its own:
+    /// semaphores between processes live there. 0: nothing.
+    pub(crate) shared_memory: u64,
 }
 
 impl ChildSetup {
@@ -160,6 +181,25 @@ pub(crate) fn landlock_version() -> i32 {
     // SAFETY: with this flag the call takes no pointer and only answers.
     let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0usize, VERSION) };
     i32::try_from(version).unwrap_or(0).max(0)
+}
+
+/// The namespaces that this process may give to its children, tried out once with a process that ends at
+/// once.
+#[cfg(all(target_os = "linux", feature = "python"))]
+pub(crate) fn namespaces() -> Result<Namespaces, String> {
+    static FOUND: OnceLock<Result<Namespaces, String>> = OnceLock::new();
+    let try_out = || {
+        let mut problem = String::new();
+        for user in [false, true] {
+            let namespaces = Namespaces { user, network: true, shared_memory: 0 };
+            match after_fork::try_out(namespaces) {
+                Ok(()) => return Ok(namespaces),
+                Err(error) => problem = error.to_string(),
+            }
+        }
+        Err(format!("the kernel does not let this process make any: {problem}"))
+    };
+    FOUND.get_or_init(try_out).clone()
 }
 
 #[cfg(test)]

@@ -34,11 +34,11 @@ pub struct AgentConfig {
     pub rollback_hint: bool,
     /// Which tools are shown when; empty shows all of them always.
     pub tool_selection: Vec<ToolSelectionRule>,
-    /// Whether facts with their sources are kept apart from the history.
+    /// Whether facts with their sources are kept apart from the history, with two tools to note and to list them.
     pub findings: bool,
-    /// Sum up the history every so many turns; 0 never does.
+    /// Sum up the history every so many turns, all but the newest round; 0 never does.
     pub summarize_every: u32,
-    /// Tokens of history beyond which it is summed up, where that is on.
+    /// Tokens of a request beyond which the history is summed up at once, where that is on.
     pub token_limit: u64,
     /// What the run ends in.
     pub answer_format: AnswerFormat,
@@ -86,6 +86,19 @@ impl Default for AgentConfig {
             prompt_style: PromptStyle::Plain,
             schema_style: SchemaStyle::Json,
             limits: RunLimits::default(),
+        }
+    }
+}
+
+impl AgentConfig {
+    /// The settings of a sub-agent: those of the run, in one pass and without agents of its own.
+    #[must_use]
+    pub fn for_sub_agent(&self) -> Self {
+        Self {
+            sub_agents: BTreeMap::new(),
+            context_compress_limit: 0,
+            skip_final_call: false,
+            ..self.clone()
         }
     }
 }
@@ -154,18 +167,25 @@ pub enum SchemaStyle {
     Python,
 }
 
-/// Shows a server's tools only during some turns.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Which tools are shown when. Without any rule all tools are shown always. A rule without `search` shows its tools
+/// in the given turns only; one with `search` shows the best of its tools for the question. A tool that no rule is
+/// about is always shown. Rules choose what is shown, not what is allowed: a call to a tool that is not shown at the
+/// moment is run like any other, since the model may know it from an earlier turn.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct ToolSelectionRule {
-    /// The server that the rule is about.
-    pub server: String,
-    /// First turn, from 1.
-    #[serde(default)]
+    /// The server that the rule is about; none, with `search` only: all servers.
+    pub server: Option<String>,
+    /// Names of its tools that the rule is about; empty: all of them.
+    pub tools: Vec<String>,
+    /// First turn, from 1; none: the first.
     pub from_turn: Option<u32>,
-    /// Last turn.
-    #[serde(default)]
+    /// Last turn; none: the last.
     pub to_turn: Option<u32>,
+    /// How many tools are shown: those whose names and descriptions share most with the question's words.
+    pub search: Option<usize>,
+    /// Servers or tools that are shown beside them.
+    pub always: Vec<String>,
 }
 
 /// Bounds of the whole run, passes and sub-agents included. None is no bound.

@@ -1,22 +1,28 @@
 //! Does what the [machine](crate::machine) says: sends requests, runs tools, counts tokens, keeps the clock, tells
 //! every event. Decides nothing about the run but what only a clock can: limits and cancellation.
 
+mod nested;
+
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use core_protocol::Message;
 use core_protocol::event::{ErrorReport, EventBody, RunStatus, RunSummary};
-use llm_providers::{CallEvent, CallOutcome, ChatRequest, LlmClient, LlmError};
+use core_protocol::{Message, Usage};
+use llm_providers::{CallEvent, ChatRequest, LlmError};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::RunLimits;
+use crate::journal::{Journal, Known, NextTools, Verdict};
+use crate::ledger::{Figures, Ledger, Waiting};
 use crate::limits::{self, LimitHit, Spent};
-use crate::machine::state::PlannedCall;
+use crate::machine::state::{Executor, PlannedCall};
 use crate::machine::{
-    ContextCounts, ContextQuestion, Machine, ModelCall, ModelFailure, ModelFailureClass, ModelReply, Step,
-    ToolReport,
+    CompressionQuestion, ContextCounts, ContextQuestion, Machine, ModelCall, ModelFailure, ModelFailureClass,
+    ModelReply, Step, ToolReport,
 };
-use crate::ports::{EventSink, SinkError, Stamp, Tools};
+use crate::ports::{EventSink, Model, SinkError, Stamp, Tools};
+use crate::sub_agents::SubAgents;
 
 /// Counting more text than this is moved off the async threads (about 2 ms of work).
 const BLOCKING_COUNT_BYTES: usize = 32 * 1024;
@@ -27,9 +33,11 @@ const STOP_GRACE: Duration = Duration::from_millis(800);
 /// What a run works with.
 pub struct Driver<'a> {
     /// The model.
-    pub client: &'a LlmClient,
+    pub client: &'a dyn Model,
     /// The tools.
     pub tools: &'a dyn Tools,
+    /// What earlier parts of the run left behind; [`NoJournal`](crate::journal::NoJournal) where there are none.
+    pub journal: &'a dyn Journal,
     /// Who is told.
     pub sink: &'a dyn EventSink,
     /// Ends the run when cancelled.
@@ -40,17 +48,8 @@ pub struct Driver<'a> {
     pub agent: &'a str,
     /// When the run began.
     pub started: Instant,
-}
-
-/// Time and money of a run so far.
-#[derive(Debug, Clone, Copy, Default)]
-struct Meter {
-    llm: Duration,
-    tools: Duration,
-    cost: f64,
-    /// Whether any reply, and whether every reply, had a price.
-    priced: bool,
-    unpriced: bool,
+    /// What the agents work with that it can hand subtasks to.
+    pub sub_agents: Option<&'a dyn SubAgents>,
 }
 
 /// Why waiting ended early.
@@ -62,8 +61,8 @@ enum Interruption {
 impl Driver<'_> {
     /// Carries a run to its end and gives its figures. The caller has told `run_started` and tells `run_finished`.
     pub async fn drive(&self, machine: &mut Machine) -> RunSummary {
-        let mut meter = Meter::default();
-        if let Err(error) = self.drive_to_end(machine, &mut meter).await {
+        let ledger = Ledger::new(machine.state());
+        if let Err(error) = self.drive_to_end(machine, &ledger).await {
             machine.fail(ErrorReport {
                 kind: "io".into(),
                 message: format!("the run's log cannot be written: {error}"),
@@ -72,30 +71,53 @@ impl Driver<'_> {
             // The log is what failed; the events that remain have nowhere to go.
             machine.take_events();
         }
-        self.summary(machine, meter)
+        self.summary(machine, &ledger.figures())
     }
 
-    async fn drive_to_end(&self, machine: &mut Machine, meter: &mut Meter) -> Result<(), SinkError> {
-        let system: Arc<str> = machine.system_prompt().into();
-        let (pass, _) = machine.position();
-        self.tell((pass, 0), EventBody::SystemPrompt { text: system.to_string() })?;
+    pub(crate) async fn drive_to_end(&self, machine: &mut Machine, ledger: &Ledger) -> Result<(), SinkError> {
         loop {
-            if self.cancel.is_cancelled() {
-                machine.cancel();
-            } else if machine.in_loop()
-                && let Some(hit) = limits::reached(&self.limits, self.spent(machine, *meter))
-            {
-                self.end_by_limit(machine, hit)?;
+            match self.journal.verdict(self.agent) {
+                Verdict::WentOn => {}
+                Verdict::Cancelled => machine.cancel(),
+                Verdict::Limit(hit) => self.end_by_limit(machine, hit)?,
+                Verdict::Open if self.cancel.is_cancelled() => machine.cancel(),
+                Verdict::Open => {
+                    if machine.in_loop()
+                        && let Some(hit) = limits::reached(&self.limits, self.spent(ledger))
+                    {
+                        self.end_by_limit(machine, hit)?;
+                    }
+                }
+            }
+            if !machine.in_loop() {
+                match self.journal.tools(self.agent) {
+                    NextTools::Open => {
+                        self.tools.refresh().await;
+                        machine.offer_next(&self.tools.definitions());
+                    }
+                    NextTools::Changed(tools) => machine.offer_next(&tools),
+                    NextTools::Same => {}
+                }
             }
             let step = machine.next_step();
             self.flush(machine)?;
             match step {
                 Step::Finished => return Ok(()),
-                Step::CallModel(call) => self.call_model(machine, meter, &system, call).await?,
-                Step::CallTools(calls) => self.call_tools(machine, meter, &calls).await,
+                Step::CallModel(call) => self.call_model(machine, ledger, call).await?,
+                Step::CallTools(calls) => self.call_tools(machine, ledger, &calls).await?,
                 Step::CountContext(question) => {
-                    let counts = self.count(&system, &question);
+                    let counts = match self.journal.context(self.agent) {
+                        Some(counts) => counts,
+                        None => self.count(&question),
+                    };
                     machine.context_counted(counts);
+                }
+                Step::CountCompression(question) => {
+                    let [before, after] = match self.journal.compression(self.agent) {
+                        Some(counts) => counts,
+                        None => self.count_compression(&question),
+                    };
+                    machine.compression_counted(before, after);
                 }
             }
             self.flush(machine)?;
@@ -105,15 +127,31 @@ impl Driver<'_> {
     async fn call_model(
         &self,
         machine: &mut Machine,
-        meter: &mut Meter,
-        system: &Arc<str>,
+        ledger: &Ledger,
         call: ModelCall,
     ) -> Result<(), SinkError> {
-        let began = Instant::now();
-        let position = machine.position();
         let id = call.call;
+        match self.journal.model_call(self.agent, id) {
+            Known::Ended(answer, ms) => {
+                ledger.waited(Waiting::Model, Duration::from_millis(ms));
+                match answer {
+                    Ok(reply) => {
+                        self.spend(ledger, reply.completion.usage, reply.discarded);
+                        machine.model_replied(reply);
+                    }
+                    Err(failure) => machine.model_failed(failure),
+                }
+                return Ok(());
+            }
+            Known::GivenUp => {
+                machine.model_cut_off();
+                return Ok(());
+            }
+            Known::Nothing | Known::Begun => {}
+        }
+        let position = machine.position();
         let request = ChatRequest {
-            system: Arc::clone(system),
+            system: call.system,
             messages: call.messages,
             tools: call.tools,
             max_tokens: None,
@@ -121,8 +159,8 @@ impl Driver<'_> {
         };
         let mut told = Ok(());
         let mut observer = |event: CallEvent<'_>| {
-            if told.is_ok() {
-                told = self.tell(position, event_of(id, &event));
+            if let (true, Some(body)) = (told.is_ok(), event_of(id, &event)) {
+                told = self.tell(position, body);
             }
         };
         let talk = async {
@@ -131,12 +169,13 @@ impl Driver<'_> {
             }
             self.client.complete(&request, &mut observer).await
         };
+        let waiting = ledger.wait(Waiting::Model);
         let result = self.unless_interrupted(machine.in_loop(), talk).await;
-        meter.llm += began.elapsed();
+        drop(waiting);
         told?;
         match result {
             Ok(Ok(outcome)) => {
-                self.price(meter, &outcome);
+                self.spend(ledger, outcome.completion.usage, outcome.discarded);
                 machine.model_replied(ModelReply {
                     call: id,
                     ms: millis(outcome.elapsed),
@@ -152,10 +191,46 @@ impl Driver<'_> {
         Ok(())
     }
 
-    async fn call_tools(&self, machine: &mut Machine, meter: &mut Meter, calls: &[PlannedCall]) {
-        let began = Instant::now();
+    async fn call_tools(
+        &self,
+        machine: &mut Machine,
+        ledger: &Ledger,
+        calls: &[PlannedCall],
+    ) -> Result<(), SinkError> {
+        if calls
+            .iter()
+            .any(|planned| matches!(self.journal.tool_call(self.agent, &planned.call.id), Known::GivenUp))
+        {
+            // The head of the loop meets the verdict that they were given up for. Sub-agents tell what they told then.
+            let stop = CancellationToken::new();
+            stop.cancel();
+            for planned in calls {
+                if let Executor::SubAgent { id, subtask } = &planned.executor {
+                    self.run_sub_agent(planned, id, subtask, &stop, ledger).await;
+                }
+            }
+            machine.tools_cut_off(calls);
+            return Ok(());
+        }
         let stop = self.cancel.child_token();
-        let all = futures_util::future::join_all(calls.iter().map(|planned| self.call_tool(planned, &stop)));
+        let replayed = AtomicU64::new(0);
+        let position = machine.position();
+        let several = calls.len() > 1;
+        let told = std::sync::Mutex::new((Vec::new(), Ok(())));
+        let all = futures_util::future::join_all(calls.iter().map(|planned| {
+            let (told, stop, replayed) = (&told, &stop, &replayed);
+            async move {
+                let report = self.call_tool(planned, stop, ledger, replayed).await;
+                // Of calls that run at once each is told when it ends, so that an interruption loses none.
+                if several && !stop.is_cancelled() {
+                    let result = self.tell(position, finished(planned, &report));
+                    let mut told = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    told.0.push(planned.call.id.clone());
+                    told.1 = std::mem::replace(&mut told.1, Ok(())).and(result);
+                }
+                report
+            }
+        }));
         tokio::pin!(all);
         let result = match self.unless_interrupted(true, &mut all).await {
             Ok(reports) => Some(reports),
@@ -165,24 +240,59 @@ impl Driver<'_> {
                 None
             }
         };
-        meter.tools += began.elapsed();
-        if let Some(reports) = result {
-            machine.tools_finished(reports);
+        ledger.waited(Waiting::Tools, Duration::from_millis(replayed.load(Ordering::Relaxed)));
+        let (told, kept) = std::mem::replace(
+            &mut *told.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
+            (Vec::new(), Ok(())),
+        );
+        kept?;
+        match result {
+            Some(reports) => machine.tools_finished(reports),
+            None => machine.tools_cut_off(calls),
         }
+        for event in machine.take_events() {
+            let is_told =
+                matches!(&event.body, EventBody::ToolCallFinished { call_id, .. } if told.contains(call_id));
+            if !is_told {
+                self.tell((event.pass, event.turn), event.body)?;
+            }
+        }
+        Ok(())
     }
 
-    async fn call_tool(&self, planned: &PlannedCall, stop: &CancellationToken) -> ToolReport {
+    /// `replayed` learns the time of the longest call that an earlier part of the run made.
+    async fn call_tool(
+        &self,
+        planned: &PlannedCall,
+        stop: &CancellationToken,
+        ledger: &Ledger,
+        replayed: &AtomicU64,
+    ) -> ToolReport {
         if let Some(refusal) = planned.refusal() {
             return refusal;
         }
-        let began = Instant::now();
+        if let Executor::SubAgent { id, subtask } = &planned.executor {
+            // What it did before is in the journal under its own id.
+            return self.run_sub_agent(planned, id, subtask, stop, ledger).await;
+        }
         let call = &planned.call;
+        match self.journal.tool_call(self.agent, &call.id) {
+            Known::Ended(report, _) => {
+                replayed.fetch_max(report.ms, Ordering::Relaxed);
+                return report;
+            }
+            Known::Begun if !self.tools.is_repeatable(&call.server, &call.tool) => return unknown_outcome(),
+            Known::Begun | Known::Nothing | Known::GivenUp => {}
+        }
+        let began = Instant::now();
+        let _waiting = ledger.wait(Waiting::Tools);
         let outcome = self.tools.call(&call.server, &call.tool, call.arguments.clone(), stop).await;
         ToolReport {
             error_kind: outcome.failure.map(|failure| failure.kind().to_owned()),
             curable: outcome.failure.is_some_and(mcp_tools::ToolFailure::is_curable),
             result: outcome.result,
             ms: millis(began.elapsed()),
+            sub_agent: None,
         }
     }
 
@@ -197,7 +307,7 @@ impl Driver<'_> {
             .wall
             .filter(|_| bounded)
             .and_then(|wall| Duration::try_from_secs_f64(wall).ok())
-            .map(|wall| wall.saturating_sub(self.started.elapsed()));
+            .map(|wall| wall.saturating_sub(self.elapsed()));
         let wall = async {
             match left {
                 Some(left) => tokio::time::sleep(left).await,
@@ -212,17 +322,23 @@ impl Driver<'_> {
         }
     }
 
-    fn count(&self, system: &str, question: &ContextQuestion) -> ContextCounts {
-        let count_all = |messages: &[Arc<Message>]| -> u64 {
-            messages.iter().map(|message| self.client.count_message(message)).sum()
-        };
+    fn count_all(&self, messages: &[Arc<Message>]) -> u64 {
+        messages.iter().map(|message| self.client.count_message(message)).sum()
+    }
+
+    fn count_compression(&self, question: &CompressionQuestion) -> [u64; 2] {
+        let system = self.client.count_tokens(&question.system);
+        [&question.before, &question.after].map(|messages| system + self.count_all(messages))
+    }
+
+    fn count(&self, question: &ContextQuestion) -> ContextCounts {
         let count = || ContextCounts {
-            results: count_all(&question.results),
+            results: self.count_all(&question.results),
             final_prompt: self.client.count_message(&question.final_prompt),
             last_exchange: question
                 .last_exchange
                 .as_deref()
-                .map_or(0, |messages| count_all(messages) + self.client.count_tokens(system)),
+                .map_or(0, |messages| self.count_all(messages) + self.client.count_tokens(&question.system)),
         };
         let bytes: usize = question.results.iter().map(|message| text_bytes(message)).sum();
         let many_threads = tokio::runtime::Handle::try_current()
@@ -234,6 +350,11 @@ impl Driver<'_> {
         }
     }
 
+    /// How long the run has taken, its earlier parts included.
+    fn elapsed(&self) -> Duration {
+        self.journal.elapsed() + self.started.elapsed()
+    }
+
     fn end_by_limit(&self, machine: &mut Machine, hit: LimitHit) -> Result<(), SinkError> {
         let LimitHit { reason, name, spent, max } = hit;
         self.tell(machine.position(), EventBody::LimitReached { limit: name.to_owned(), spent, max })?;
@@ -241,23 +362,12 @@ impl Driver<'_> {
         Ok(())
     }
 
-    fn spent(&self, machine: &Machine, meter: Meter) -> Spent {
-        let usage = machine.state().usage;
-        Spent {
-            wall: self.started.elapsed(),
-            tokens: usage.input.saturating_add(usage.output),
-            cost: (!meter.unpriced).then_some(meter.cost),
-        }
+    fn spent(&self, ledger: &Ledger) -> Spent {
+        Spent { wall: self.elapsed(), tokens: ledger.tokens(), cost: ledger.cost() }
     }
 
-    fn price(&self, meter: &mut Meter, outcome: &CallOutcome) {
-        match outcome.completion.usage.and_then(|usage| self.client.cost(&usage)) {
-            Some(cost) => {
-                meter.cost += cost;
-                meter.priced = true;
-            }
-            None => meter.unpriced = true,
-        }
+    fn spend(&self, ledger: &Ledger, usage: Option<Usage>, discarded: Usage) {
+        ledger.spend(usage, discarded, |usage| self.client.cost(usage));
     }
 
     fn flush(&self, machine: &mut Machine) -> Result<(), SinkError> {
@@ -271,9 +381,15 @@ impl Driver<'_> {
         self.sink.emit(Stamp { pass, turn, agent: self.agent }, body)
     }
 
-    fn summary(&self, machine: &Machine, meter: Meter) -> RunSummary {
+    fn summary(&self, machine: &Machine, figures: &Figures) -> RunSummary {
         let state = machine.state();
-        let wall = self.started.elapsed();
+        let mut tool_calls = state.tool_calls.clone();
+        tool_calls.total += figures.nested_calls.total;
+        tool_calls.failed += figures.nested_calls.failed;
+        for (tool, count) in &figures.nested_calls.by_tool {
+            *tool_calls.by_tool.entry(tool.clone()).or_insert(0) += count;
+        }
+        let wall = self.elapsed();
         let outcome = state.outcome.as_ref();
         let sum = |of: fn(&core_protocol::event::PassSummary) -> u32| state.passes.iter().map(of).sum();
         RunSummary {
@@ -288,22 +404,24 @@ impl Driver<'_> {
             call_attempts: sum(|pass| pass.call_attempts),
             passes: state.passes.clone(),
             rollbacks: state.rollbacks.clone(),
-            tool_calls: state.tool_calls.clone(),
-            sub_agents: 0,
-            usage: state.usage,
-            cost_usd: (meter.priced && !meter.unpriced).then_some(meter.cost),
+            tool_calls,
+            sub_agents: state.nested.agents,
+            usage: figures.usage,
+            cost_usd: (figures.priced && !figures.unpriced).then_some(figures.cost),
             wall_ms: millis(wall),
-            llm_ms: millis(meter.llm),
-            tool_ms: millis(meter.tools),
-            overhead_ms: millis(wall.saturating_sub(meter.llm).saturating_sub(meter.tools)),
+            llm_ms: millis(figures.llm),
+            tool_ms: millis(figures.tools),
+            overhead_ms: millis(wall.saturating_sub(figures.llm).saturating_sub(figures.tools)),
             failure_summaries: state.failures.clone(),
+            citations: outcome.and_then(|outcome| outcome.citations.clone()),
             error: outcome.and_then(|outcome| outcome.error.clone()),
+            run_dir: None,
         }
     }
 }
 
-fn event_of(call: u64, event: &CallEvent<'_>) -> EventBody {
-    match *event {
+fn event_of(call: u64, event: &CallEvent<'_>) -> Option<EventBody> {
+    Some(match *event {
         CallEvent::TextDelta(text) => EventBody::TextDelta { text: text.to_owned() },
         CallEvent::ThinkingDelta(text) => EventBody::ThinkingDelta { text: text.to_owned() },
         CallEvent::Retry { attempt, kind, message, wait } => EventBody::LlmRetry {
@@ -313,6 +431,32 @@ fn event_of(call: u64, event: &CallEvent<'_>) -> EventBody {
             message: message.to_owned(),
             wait_ms: millis(wait),
         },
+        // Told with the outcome of the call.
+        CallEvent::Waited { .. } => return None,
+    })
+}
+
+fn finished(planned: &PlannedCall, report: &ToolReport) -> EventBody {
+    EventBody::ToolCallFinished {
+        call_id: planned.call.id.clone(),
+        result: report.result.clone(),
+        error_kind: report.error_kind.clone(),
+        curable: report.curable,
+        ms: report.ms,
+    }
+}
+
+/// What the model is told of a call that was under way when the run was interrupted and must not be made twice.
+fn unknown_outcome() -> ToolReport {
+    ToolReport {
+        result: core_protocol::ToolResult::error(
+            "The run was interrupted while this call was under way, so its outcome is unknown: it may have taken \
+             effect or not. It was not made again. Find out what happened before you repeat it.",
+        ),
+        error_kind: Some("outcome_unknown".to_owned()),
+        curable: false,
+        ms: 0,
+        sub_agent: None,
     }
 }
 

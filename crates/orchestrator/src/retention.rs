@@ -27,7 +27,7 @@ pub struct View {
 /// Results are the user messages after the first and, with native calls, the tool messages of a turn taken together.
 /// A prompt at the end (`prompt_last`) is one of them and counts, but is shown whatever `keep` is.
 #[must_use]
-pub fn view(history: &[HistoryEntry], keep: i64, prompt_last: bool) -> View {
+pub fn view(history: &[&HistoryEntry], keep: i64, prompt_last: bool) -> View {
     let shown_from = usize::try_from(keep).ok().map(|keep| first_shown(history, keep));
     let mut view = View::default();
     view.messages.reserve(history.len());
@@ -46,18 +46,19 @@ pub fn view(history: &[HistoryEntry], keep: i64, prompt_last: bool) -> View {
     view
 }
 
-/// A message that may be omitted: a user message other than the first message, or a tool message.
-fn is_result(history: &[HistoryEntry], index: usize) -> bool {
+/// A message that may be omitted: a user message other than the first message and those that are pinned, or a tool
+/// message.
+fn is_result(history: &[&HistoryEntry], index: usize) -> bool {
     match history[index].message.role {
         Role::Tool => true,
-        Role::User => index > 0,
+        Role::User => index > 0 && !history[index].pinned,
         Role::System | Role::Assistant => false,
     }
 }
 
 /// The index from which results are shown: `keep` results back from the end, a user message and the tool messages of
 /// one turn counting as one each.
-fn first_shown(history: &[HistoryEntry], keep: usize) -> usize {
+fn first_shown(history: &[&HistoryEntry], keep: usize) -> usize {
     let mut first = history.len();
     let mut count = 0;
     for index in (1..history.len()).rev() {
@@ -74,7 +75,21 @@ fn first_shown(history: &[HistoryEntry], keep: usize) -> usize {
     first
 }
 
-fn omitted(message: &Message) -> Arc<Message> {
+/// Adds a hint to the last message where that is the user's, so that roles still alternate.
+pub fn append_hint(messages: &mut Vec<Arc<Message>>, hint: &str) {
+    match messages.last_mut() {
+        Some(last) if last.role == Role::User => {
+            let mut message = (**last).clone();
+            message.content.push(ContentBlock::text(hint));
+            *last = Arc::new(message);
+        }
+        _ => messages.push(Arc::new(Message::user(hint))),
+    }
+}
+
+/// A message as it is sent where its content is omitted.
+#[must_use]
+pub fn omitted(message: &Message) -> Arc<Message> {
     if message.role == Role::User {
         return Arc::clone(&OMITTED_USER);
     }
@@ -91,7 +106,7 @@ fn omitted(message: &Message) -> Arc<Message> {
 mod tests {
     use super::*;
 
-    /// `u` user, `a` assistant, `t` tool; the answer marks what is omitted by a dot.
+    /// `u` user, `n` a pinned note, `a` assistant, `t` tool; the answer marks what is omitted by a dot.
     fn check(roles: &str, keep: i64, prompt_last: bool, expected: &str) {
         let history: Vec<HistoryEntry> = roles
             .chars()
@@ -104,10 +119,12 @@ mod tests {
                 };
                 let mut message = Message::text(role, "content");
                 message.tool_call_id = (role == Role::Tool).then(|| format!("call_{index}"));
-                HistoryEntry { id: index.to_string(), message: Arc::new(message) }
+                let mut entry = HistoryEntry::new(index.to_string(), Arc::new(message));
+                entry.pinned = letter == 'n';
+                entry
             })
             .collect();
-        let view = view(&history, keep, prompt_last);
+        let view = view(&history.iter().collect::<Vec<_>>(), keep, prompt_last);
         let shown: String = roles
             .chars()
             .zip(&view.messages)
@@ -152,9 +169,17 @@ mod tests {
     }
 
     #[test]
+    fn notes_are_neither_counted_nor_omitted() {
+        check("uanauau", 1, false, "uana.au");
+        check("uanau", 0, false, "uana.");
+        check("uanatt", 0, false, "uana..");
+        check("uanaup", 1, true, "uana.p");
+    }
+
+    #[test]
     fn shown_messages_are_shared() {
         let message = Arc::new(Message::user("task"));
-        let history = [HistoryEntry { id: "m1".into(), message: Arc::clone(&message) }];
-        assert!(Arc::ptr_eq(&view(&history, 5, false).messages[0], &message));
+        let entry = HistoryEntry::new("m1".into(), Arc::clone(&message));
+        assert!(Arc::ptr_eq(&view(&[&entry], 5, false).messages[0], &message));
     }
 }

@@ -49,8 +49,10 @@ pub enum PipelineError {
         remedy: String,
     },
     /// A tool server that is neither built in nor configured.
-    #[error("agent.main_agent.tools names the server `{name}`, which is neither built in nor in {config}")]
+    #[error("{key} names the server `{name}`, which is neither built in nor in {config}")]
     UnknownServer {
+        /// The setting that names it.
+        key: String,
         /// The name.
         name: String,
         /// Where configured servers are.
@@ -59,6 +61,14 @@ pub enum PipelineError {
         nearest: Option<String>,
         /// All names there are.
         known: Vec<String>,
+    },
+    /// A server that is configured and cannot be had.
+    #[error("the tool server `{name}` cannot be used: {reason}")]
+    ServerUnavailable {
+        /// The name.
+        name: String,
+        /// Why, with its place in the file.
+        reason: String,
     },
     /// The configuration cannot be used.
     #[error(transparent)]
@@ -80,6 +90,38 @@ pub enum PipelineError {
     /// The model cannot be used.
     #[error(transparent)]
     Model(#[from] LlmError),
+    /// The log of a run cannot be read.
+    #[error(transparent)]
+    Log(#[from] crate::log::LogError),
+    /// A cassette cannot be used.
+    #[error(transparent)]
+    Cassette(#[from] llm_providers::cassette::CassetteError),
+    /// Another process works on the run.
+    #[error("another process{} works on the run in {dir}", pid.map_or_else(String::new, |pid| format!(" ({pid})")))]
+    Locked {
+        /// The run's directory.
+        dir: String,
+        /// The other process.
+        pid: Option<u32>,
+    },
+    /// Something is not as it was when the run began.
+    #[error("the run in {dir} cannot be gone on with: {problem}")]
+    Differs {
+        /// The run's directory.
+        dir: String,
+        /// What differs.
+        problem: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// The run, driven again, does not do what its log says it did.
+    #[error("the run in {dir} cannot be gone on with: {departure}")]
+    Departed {
+        /// The run's directory.
+        dir: String,
+        /// Where and how.
+        departure: orchestrator::journal::Departure,
+    },
     /// The run's directory or log cannot be written.
     #[error("{what} {path} cannot be written: {source}")]
     Write {
@@ -102,10 +144,16 @@ impl PipelineError {
             Self::Prompt { .. } => "prompt",
             Self::Unsupported { .. } => "unsupported",
             Self::UnknownServer { .. } => "unknown_server",
+            Self::ServerUnavailable { .. } => "server_unavailable",
             Self::Config(errors) => errors.kind(),
             Self::McpFile { .. } | Self::McpConfig(_) => "mcp_config",
             Self::Library(_) => "library",
             Self::Model(error) => error.kind(),
+            Self::Log(error) => error.kind(),
+            Self::Cassette(error) => error.kind(),
+            Self::Locked { .. } => "locked",
+            Self::Differs { .. } => "other_configuration",
+            Self::Departed { .. } => "departed_from_log",
             Self::Write { .. } => "io",
         }
     }
@@ -119,10 +167,18 @@ impl PipelineError {
             | Self::Prompt { .. }
             | Self::Unsupported { .. }
             | Self::UnknownServer { .. }
+            | Self::ServerUnavailable { .. }
             | Self::Config(_)
             | Self::McpFile { .. }
             | Self::McpConfig(_)
-            | Self::Model(_) => ErrorClass::Usage,
+            | Self::Cassette(_)
+            | Self::Locked { .. }
+            | Self::Differs { .. } => ErrorClass::Usage,
+            // What only another setting cures is wrong with the settings.
+            Self::Model(error) if error.is_permanent() => ErrorClass::Usage,
+            Self::Model(_) => ErrorClass::Failure,
+            Self::Log(error) if matches!(error.kind(), "not_a_run" | "other_log_form") => ErrorClass::Usage,
+            Self::Log(_) | Self::Departed { .. } => ErrorClass::Failure,
             Self::Library(error) if error.is_usage() => ErrorClass::Usage,
             Self::Library(_) | Self::Write { .. } => ErrorClass::Failure,
         }
@@ -146,6 +202,9 @@ impl PipelineError {
                 let meant = nearest.as_ref().map_or_else(String::new, |name| format!("Did you mean `{name}`? "));
                 Some(format!("{meant}There are: {}.", known.join(", ")))
             }
+            Self::ServerUnavailable { name, .. } => {
+                Some(format!("Mend that, or take `{name}` out of agent.main_agent.tools."))
+            }
             Self::Config(errors) => errors.hint().map(str::to_owned),
             Self::McpFile { .. } => Some(
                 "Give a file in the format of desktop MCP clients: {\"mcpServers\": {\"NAME\": {\"command\": …}}}."
@@ -153,6 +212,17 @@ impl PipelineError {
             ),
             Self::McpConfig(_) | Self::Library(_) => None,
             Self::Model(error) => error.hint(),
+            Self::Cassette(error) => Some(error.hint()),
+            Self::Log(error) => Some(error.hint()),
+            Self::Locked { .. } => {
+                Some("Wait until it has ended, or end it; then resume the run once more.".to_owned())
+            }
+            Self::Differs { remedy, .. } => Some(remedy.clone()),
+            Self::Departed { .. } => Some(
+                "Nothing was added to the log. Resume with the version of the program that wrote it, or ask again; \
+                 what the run found is in its log: fathom trace show."
+                    .to_owned(),
+            ),
             Self::Write { .. } => Some("Choose another place with --runs-dir, or free some space.".to_owned()),
         }
     }

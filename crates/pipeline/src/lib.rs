@@ -1,21 +1,31 @@
 #![doc = include_str!("../README.md")]
 
+pub mod agents;
 mod articles;
+mod cassette;
 pub mod config;
 mod error;
 pub mod files;
 pub mod log;
+pub mod model_tools;
 mod prompts;
+mod replay;
+mod resume;
 mod run;
 pub mod scrub;
 mod servers;
-mod supported;
 mod surroundings;
+pub mod telemetry;
+pub mod trace;
+pub mod tool_models;
+pub mod web_tools;
 
 pub use articles::shipped;
+pub use cassette::{CassetteChoice, CassetteReport};
 pub use error::{ErrorClass, PipelineError};
 pub use prompts::{PromptFacts, TemplatePrompts, TemplateSource};
+pub use replay::Replayed;
+pub use resume::{Interrupted, Opened, report_of};
 pub use run::{Pipeline, PipelineParts, Question, RunReport};
 pub use servers::{AVAILABLE, Servers, Wiring};
-pub use supported::check as check_supported;
 pub use surroundings::{Configured, MCP_FILE, Options, Places, Surroundings};

@@ -4,11 +4,16 @@
 //! killed process loses none, and the disk is asked to keep them at the end of each turn. Secrets are replaced
 //! before anything is written or passed on.
 
+mod lock;
+mod read;
+mod stored;
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use core_protocol::event::{BLOB_THRESHOLD, Event, EventBody};
@@ -17,6 +22,11 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::scrub::Scrubber;
+use stored::Results;
+
+pub use lock::LOCK_NAME;
+pub(crate) use lock::{LockError, RunLock};
+pub use read::{LogError, RunRecord};
 
 /// Name of the log in a run's directory.
 pub const LOG_NAME: &str = "events.jsonl";
@@ -34,17 +44,27 @@ pub struct RunLog {
     observer: Option<Box<Observer>>,
     writer: Mutex<Writer>,
     syncer: Option<Syncer>,
+    _lock: Option<RunLock>,
 }
 
 struct Writer {
     file: File,
     next: u64,
+    /// Bytes of the file that hold whole lines.
+    length: u64,
+    results: Results,
+    /// Why nothing more can be written: a line that failed must stay the last.
+    broken: Option<String>,
 }
 
 /// Asks the disk to keep what was written, off the run's threads.
 struct Syncer {
     requests: SyncSender<()>,
     thread: JoinHandle<()>,
+    /// Blobs that the disk has not confirmed.
+    blobs: Arc<Mutex<Vec<PathBuf>>>,
+    /// How often the disk was asked.
+    syncs: Arc<AtomicU64>,
 }
 
 impl RunLog {
@@ -59,15 +79,54 @@ impl RunLog {
         scrubber: Scrubber,
         observer: Option<Box<Observer>>,
     ) -> io::Result<Self> {
+        let lock = RunLock::take(run_dir).map_err(|error| match error {
+            LockError::Held(_) => io::Error::other("another process writes to it"),
+            LockError::Io(error) => error,
+        })?;
         let file = OpenOptions::new().create_new(true).append(true).open(run_dir.join(LOG_NAME))?;
+        Self::open(run_dir, run_id, file, (0, 0), Some(lock), (scrubber, observer))
+    }
+
+    /// Opens the log of an interrupted run to go on with it. A last line that was cut off is taken away; nothing else
+    /// is changed.
+    ///
+    /// # Errors
+    ///
+    /// Where the file cannot be opened or written.
+    pub(crate) fn reopen(
+        record: &RunRecord,
+        lock: Option<RunLock>,
+        scrubber: Scrubber,
+        observer: Option<Box<Observer>>,
+    ) -> io::Result<Self> {
+        let mut file = OpenOptions::new().append(true).open(record.dir.join(LOG_NAME))?;
+        file.set_len(record.valid_bytes)?;
+        let mut length = record.valid_bytes;
+        if record.unterminated {
+            file.write_all(b"\n")?;
+            length += 1;
+        }
+        let next = record.events.len() as u64;
+        Self::open(&record.dir, &record.run_id, file, (next, length), lock, (scrubber, observer))
+    }
+
+    fn open(
+        run_dir: &Path,
+        run_id: &str,
+        file: File,
+        (next, length): (u64, u64),
+        lock: Option<RunLock>,
+        (scrubber, observer): (Scrubber, Option<Box<Observer>>),
+    ) -> io::Result<Self> {
         let syncer = Syncer::start(file.try_clone()?)?;
         Ok(Self {
             run_id: run_id.to_owned(),
             blobs: run_dir.join(BLOBS_NAME),
             scrubber,
             observer,
-            writer: Mutex::new(Writer { file, next: 0 }),
+            writer: Mutex::new(Writer { file, next, length, results: Results::default(), broken: None }),
             syncer: Some(syncer),
+            _lock: lock,
         })
     }
 
@@ -85,8 +144,17 @@ impl RunLog {
 
     fn write(&self, stamp: Stamp<'_>, body: EventBody) -> io::Result<()> {
         let stored = body.is_stored();
-        let ends_turn = matches!(body, EventBody::ContextChecked { .. } | EventBody::PassFinished { .. });
+        let ends_turn = matches!(
+            body,
+            EventBody::RunStarted { .. }
+                | EventBody::RunResumed { .. }
+                | EventBody::ContextChecked { .. }
+                | EventBody::PassFinished { .. }
+        );
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(broken) = &writer.broken {
+            return Err(io::Error::other(broken.clone()));
+        }
         let mut event = Event {
             seq: writer.next,
             ts: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
@@ -103,11 +171,7 @@ impl RunLog {
             event = serde_json::from_str(&line)?;
         }
         if stored {
-            let mut kept =
-                if line.len() > BLOB_THRESHOLD { self.without_blobs(&line)? } else { line.clone() };
-            kept.push('\n');
-            writer.file.write_all(kept.as_bytes())?;
-            writer.next += 1;
+            self.store(&mut writer, &event, &line)?;
         }
         // Told under the lock, so that observers see events in the order of the log.
         if let Some(observer) = &self.observer {
@@ -120,11 +184,43 @@ impl RunLog {
         Ok(())
     }
 
-    /// The line with each long string moved into a blob.
-    fn without_blobs(&self, line: &str) -> io::Result<String> {
-        let mut value: Value = serde_json::from_str(line)?;
-        self.move_blobs(&mut value)?;
-        Ok(serde_json::to_string(&value)?)
+    /// Appends an event's line. What failed is taken back, as far as the disk lets it, and nothing follows it.
+    fn store(&self, writer: &mut Writer, event: &Event, line: &str) -> io::Result<()> {
+        let appended = self.stored_line(writer, event, line).and_then(|kept| {
+            writer.file.write_all(kept.as_bytes())?;
+            Ok(kept.len() as u64)
+        });
+        match appended {
+            Ok(length) => {
+                writer.length += length;
+                writer.next += 1;
+                writer.results.remember(event);
+                Ok(())
+            }
+            Err(error) => {
+                let _ = writer.file.set_len(writer.length);
+                writer.broken = Some(error.to_string());
+                Err(error)
+            }
+        }
+    }
+
+    /// The line as it is kept, with its blobs written before it.
+    fn stored_line(&self, writer: &Writer, event: &Event, line: &str) -> io::Result<String> {
+        let mut kept = match stored::differs(event, line, &writer.results) {
+            Some(mut value) => {
+                self.move_blobs(&mut value)?;
+                serde_json::to_string(&value)?
+            }
+            None if line.len() > BLOB_THRESHOLD => {
+                let mut value: Value = serde_json::from_str(line)?;
+                self.move_blobs(&mut value)?;
+                serde_json::to_string(&value)?
+            }
+            None => line.to_owned(),
+        };
+        kept.push('\n');
+        Ok(kept)
     }
 
     fn move_blobs(&self, value: &mut Value) -> io::Result<()> {
@@ -148,15 +244,20 @@ impl RunLog {
         Ok(())
     }
 
-    /// Writes a blob unless it is there already, so that the same text is kept once.
+    /// Writes a blob unless it is there already, so that the same text is kept once. A blob has its name only when it
+    /// is whole.
     fn keep_blob(&self, bytes: &[u8]) -> io::Result<String> {
         let name = hex(&Sha256::digest(bytes));
         let path = self.blobs.join(&name);
-        if !path.exists() {
+        let is_there = std::fs::metadata(&path).is_ok_and(|facts| facts.len() == bytes.len() as u64);
+        if !is_there {
             std::fs::create_dir_all(&self.blobs)?;
             let unfinished = self.blobs.join(format!("{name}.part"));
             std::fs::write(&unfinished, bytes)?;
             std::fs::rename(&unfinished, &path)?;
+        }
+        if let Some(syncer) = &self.syncer {
+            syncer.blobs.lock().unwrap_or_else(PoisonError::into_inner).push(path);
         }
         Ok(name)
     }
@@ -171,14 +272,24 @@ impl EventSink for RunLog {
 impl Syncer {
     fn start(file: File) -> io::Result<Self> {
         let (requests, due) = sync_channel::<()>(1);
+        let blobs = Arc::new(Mutex::new(Vec::<PathBuf>::new()));
+        let syncs = Arc::new(AtomicU64::new(0));
+        let (unsynced, count) = (Arc::clone(&blobs), Arc::clone(&syncs));
         let thread = std::thread::Builder::new().name("log-sync".to_owned()).spawn(move || {
             while due.recv().is_ok() {
-                if let Err(error) = file.sync_data() {
+                let paths = std::mem::take(&mut *unsynced.lock().unwrap_or_else(PoisonError::into_inner));
+                // Blobs first: a line on the disk must not refer to a text that is not.
+                let synced = paths
+                    .iter()
+                    .try_for_each(|path| File::open(path)?.sync_data())
+                    .and_then(|()| file.sync_data());
+                count.fetch_add(1, Ordering::Relaxed);
+                if let Err(error) = synced {
                     tracing::warn!(%error, "the disk did not confirm the run's log");
                 }
             }
         })?;
-        Ok(Self { requests, thread })
+        Ok(Self { requests, thread, blobs, syncs })
     }
 
     /// One request in waiting is enough: it covers everything written before it is served.
@@ -187,8 +298,11 @@ impl Syncer {
     }
 
     fn stop(self) {
+        // The last request covers blobs that no turn has.
+        let _ = self.requests.send(());
         drop(self.requests);
         let _ = self.thread.join();
+        tracing::debug!(syncs = self.syncs.load(Ordering::Relaxed), "the run's log is closed");
     }
 }
 
@@ -206,7 +320,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::{Arc, Mutex as StdMutex};
+    use std::sync::Mutex as StdMutex;
 
     const STAMP: Stamp<'static> = Stamp { pass: 1, turn: 2, agent: "main" };
 

@@ -6,7 +6,7 @@
 use answer_generator::EndingPrompts;
 use core_protocol::event::RollbackReason;
 use minijinja::{Environment, UndefinedBehavior, context};
-use orchestrator::Prompts;
+use orchestrator::{Finding, Prompts};
 
 use crate::error::PipelineError;
 
@@ -45,6 +45,13 @@ const TEMPLATES: &[&str] = &[
     "failure_summary_prefix.md",
     "next_task.md",
     "rollback_hint.md",
+    "final_report.md",
+    "sub_agent_task.md",
+    "sub_agent_report.md",
+    "findings.md",
+    "compression.md",
+    "compressed.md",
+    "compressed_go_on.md",
 ];
 
 impl TemplatePrompts {
@@ -90,7 +97,17 @@ impl TemplatePrompts {
                 problem: "it never shows {{ tools }}, so the model would not know its tools".to_owned(),
             });
         }
-        prompts.render("final_answer.md", context! { question => "" })?;
+        for name in ["final_answer.md", "final_report.md"] {
+            prompts.render(name, context! { question => "" })?;
+        }
+        for name in ["sub_agent_task.md", "sub_agent_report.md"] {
+            prompts.render(name, context! { subtask => "" })?;
+        }
+        let finding = Finding { name: "a".into(), text: "b".into(), source: "c".into(), quote: "d".into() };
+        prompts.render("findings.md", context! { findings => listed(&[finding]) })?;
+        prompts.render("compression.md", context! { words => 1 })?;
+        prompts.render("compressed.md", context! { summary => "" })?;
+        prompts.render("compressed_go_on.md", context! {})?;
         prompts.render("next_task.md", context! { question => "", failures => vec!["", ""] })?;
         for reason in [
             RollbackReason::FormatError,
@@ -128,6 +145,14 @@ impl EndingPrompts for TemplatePrompts {
         self.render_tried("final_answer.md", context! { question })
     }
 
+    fn final_report(&self, question: &str) -> String {
+        self.render_tried("final_report.md", context! { question })
+    }
+
+    fn sub_agent_report(&self, subtask: &str) -> String {
+        self.render_tried("sub_agent_report.md", context! { subtask })
+    }
+
     fn failure_summary(&self) -> String {
         self.failure_summary.clone()
     }
@@ -152,6 +177,35 @@ impl Prompts for TemplatePrompts {
     fn rollback_hint(&self, reason: RollbackReason, detail: &str) -> String {
         self.render_tried("rollback_hint.md", context! { reason => reason.as_str(), detail })
     }
+
+    fn sub_agent_task(&self, subtask: &str) -> String {
+        self.render_tried("sub_agent_task.md", context! { subtask })
+    }
+
+    fn findings(&self, findings: &[Finding]) -> String {
+        self.render_tried("findings.md", context! { findings => listed(findings) })
+    }
+
+    fn compression(&self, words: u64) -> String {
+        self.render_tried("compression.md", context! { words })
+    }
+
+    fn compressed(&self, summary: &str) -> String {
+        self.render_tried("compressed.md", context! { summary })
+    }
+
+    fn compressed_go_on(&self) -> String {
+        self.render_tried("compressed_go_on.md", context! {})
+    }
+}
+
+/// Facts as a template sees them.
+fn listed(findings: &[Finding]) -> Vec<minijinja::Value> {
+    let one = |finding: &Finding| {
+        let Finding { name, text, source, quote } = finding.clone();
+        context! { name, text, source, quote }
+    };
+    findings.iter().map(one).collect()
 }
 
 /// The error with its line and its cause, without the source listing.
@@ -209,6 +263,32 @@ mod tests {
         let task = prompts.next_task("Who?", &["first".into(), "second".into()]);
         assert!(task.starts_with("Who?\n") && task.contains("## Attempt 2\n\nsecond"));
         assert!(prompts.rollback_hint(RollbackReason::Refusal, "x").contains('x'));
+        let report = prompts.final_report("Who?");
+        assert!(report.contains("Who?") && report.contains("[[") && !report.contains("\\boxed"));
+        assert!(prompts.sub_agent_task("Find it.").starts_with("Find it.\n"));
+        assert!(prompts.sub_agent_report("Find it.").contains("Find it."));
+        assert!(prompts.compression(70).contains("70 words"));
+        assert!(
+            prompts.compressed("So far.").starts_with("[Summary")
+                && prompts.compressed("So far.").contains("So far.")
+        );
+        assert!(prompts.compressed_go_on().contains("summary"));
+    }
+
+    #[test]
+    fn facts_are_listed_with_source_and_quote() {
+        let prompts = TemplatePrompts::load(&shipped, facts("mcp_xml", "plain")).unwrap();
+        let finding = |name: &str, quote: &str| Finding {
+            name: name.into(),
+            text: "1571".into(),
+            source: "https://a.org".into(),
+            quote: quote.into(),
+        };
+        let listed = prompts.findings(&[finding("birth", ""), finding("place", "in Weil")]);
+        assert_eq!(
+            listed,
+            "# Facts noted so far\n\n- birth: 1571 (source: https://a.org)\n- place: 1571 (source: https://a.org; quote: “in Weil”)"
+        );
     }
 
     #[test]

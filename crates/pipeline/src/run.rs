@@ -3,27 +3,33 @@
 //! Decides the order in which things are set up and what a run leaves behind; the run itself is decided by
 //! `orchestrator`.
 
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use core_protocol::event::{EVENT_SCHEMA_VERSION, EventBody, RunSummary, ServerStatus, Versions};
-use llm_providers::{LlmClient, ToolProtocol};
+use core_protocol::ToolDefinition;
+use core_protocol::event::{EVENT_SCHEMA_VERSION, EventBody, RunSetup, RunSummary, ServerStatus, Versions};
+use llm_providers::{Limiters, LlmClient, LlmError, Registry, ToolProtocol};
 use mcp_tools::{ManagerOptions, ServerSpec, ToolManager, Transport};
 use orchestrator::config::ToolCallsPerTurn;
-use orchestrator::{Driver, EventSink as _, Machine, ModelFacts, Setup, Stamp, Task};
+use orchestrator::journal::{Journal, JournalSink, NoJournal, Past};
+use orchestrator::{Driver, EventSink, Machine, ModelFacts, Setup, SinkError, Stamp, Task, Tools};
 use serde::Serialize;
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{FathomConfig, Resolved, is_secret_name};
+use crate::agents::Agents;
+use crate::cassette::{self, CassetteChoice, CassetteReport, Replay, Tape};
+use crate::config::{FathomConfig, Origin, Resolved, is_secret_name};
 use crate::error::PipelineError;
 use crate::files::{self, Attachments};
 use crate::log::{BLOBS_NAME, Observer, RunLog};
 use crate::prompts::{PromptFacts, TemplatePrompts};
+use crate::resume::{self, Interrupted};
 use crate::scrub::Scrubber;
 use crate::servers::{Servers, Wiring};
-use crate::supported;
 use crate::surroundings::Places;
 
 const OUTSIDE: Stamp<'static> = Stamp { pass: 0, turn: 0, agent: "main" };
@@ -36,6 +42,12 @@ pub struct Pipeline {
     configured_in: String,
     client: LlmClient,
     model_choice: String,
+    /// Where exchanges are written to.
+    record: Option<PathBuf>,
+    /// Where they come from.
+    replay: Option<Replay>,
+    /// Set once the model server was looked at and nothing spoke against it.
+    looked: OnceCell<()>,
 }
 
 /// What a [`Pipeline`] is made from.
@@ -48,6 +60,10 @@ pub struct PipelineParts {
     pub configured: Vec<ServerSpec>,
     /// The path of that file, or where it was looked for.
     pub configured_in: String,
+    /// What requests to the model wait for, shared with whoever asks the same server with the same key.
+    pub limiters: Limiters,
+    /// Whether exchanges are recorded or replayed.
+    pub cassette: Option<CassetteChoice>,
 }
 
 /// One question.
@@ -59,6 +75,8 @@ pub struct Question {
     pub files: Vec<PathBuf>,
     /// Folders that are searched in this run.
     pub docs: Vec<PathBuf>,
+    /// The run's id, which names its folder; none: one that sorts by time. Callers give names that are file names.
+    pub run_id: Option<String>,
 }
 
 /// A finished run: the JSON object of `fathom ask`.
@@ -68,6 +86,9 @@ pub struct RunReport {
     pub run_id: String,
     /// Its directory.
     pub run_dir: PathBuf,
+    /// What was recorded or replayed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cassette: Option<CassetteReport>,
     /// What came out.
     #[serde(flatten)]
     pub summary: RunSummary,
@@ -80,16 +101,67 @@ impl Pipeline {
     ///
     /// A setting that is not carried out yet, or a model that cannot be used.
     pub async fn new(parts: PipelineParts) -> Result<Self, PipelineError> {
-        let PipelineParts { mut resolved, places, configured, configured_in } = parts;
-        supported::check(&resolved.config.agent)?;
+        let PipelineParts { mut resolved, places, configured, configured_in, limiters, cassette } = parts;
+        let scrubber = scrubber_of(&resolved, &configured);
+        let (record, replay) = match cassette {
+            None => (None, None),
+            Some(CassetteChoice::Record(path)) => (Some(path), None),
+            Some(CassetteChoice::Replay(path)) => (None, Some(Replay::open(&path, &mut resolved, scrubber)?)),
+        };
+        if let Some(replay) = replay {
+            let client = replay.client();
+            let model_choice = "from the cassette".to_owned();
+            return Ok(Self {
+                resolved,
+                places,
+                configured,
+                configured_in,
+                client,
+                model_choice,
+                record,
+                replay: Some(replay),
+                looked: OnceCell::new(),
+            });
+        }
         let mut model_choice = "as configured".to_owned();
         if resolved.config.llm.provider == "auto" {
             let detected = llm_providers::detect(&resolved.environment, &resolved.config.llm).await;
             resolved.config.llm = detected.config;
             model_choice = detected.reason;
         }
-        let client = LlmClient::from_config(&resolved.config.llm, &resolved.environment)?;
-        Ok(Self { resolved, places, configured, configured_in, client, model_choice })
+        let client =
+            Registry::builtin().client_sharing(&resolved.config.llm, &resolved.environment, &limiters);
+        let client = client.map_err(|error| located(error, &resolved))?;
+        Ok(Self {
+            resolved,
+            places,
+            configured,
+            configured_in,
+            client,
+            model_choice,
+            record,
+            replay: None,
+            looked: OnceCell::new(),
+        })
+    }
+
+    /// The same around a model of one's own; `llm` of the configuration is not asked, and nothing is recorded.
+    #[must_use]
+    pub fn with_client(parts: PipelineParts, client: LlmClient) -> Self {
+        let PipelineParts { resolved, places, configured, configured_in, .. } = parts;
+        let model_choice = "the program's own".to_owned();
+        Self {
+            resolved,
+            places,
+            configured,
+            configured_in,
+            client,
+            model_choice,
+            record: None,
+            replay: None,
+            // Whatever the configuration names as a model is not asked.
+            looked: OnceCell::new_with(Some(())),
+        }
     }
 
     /// The model.
@@ -104,10 +176,28 @@ impl Pipeline {
         &self.model_choice
     }
 
+    /// The question that a replay was recorded with.
+    #[must_use]
+    pub fn recorded_question(&self) -> Option<&str> {
+        self.replay.as_ref().map(Replay::question)
+    }
+
     /// The resolved configuration.
     #[must_use]
     pub const fn config(&self) -> &FathomConfig {
         &self.resolved.config
+    }
+
+    /// The same with where its values came from, its prompts and the environment.
+    #[must_use]
+    pub const fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+
+    /// The user's folders.
+    #[must_use]
+    pub const fn places(&self) -> &Places {
+        &self.places
     }
 
     /// Carries one question to its end. Everything that goes wrong on the way is in the report.
@@ -121,25 +211,68 @@ impl Pipeline {
         cancel: CancellationToken,
         observer: Option<Box<Observer>>,
     ) -> Result<RunReport, PipelineError> {
-        let started = Instant::now();
         if question.text.trim().is_empty() {
             return Err(PipelineError::EmptyQuestion);
         }
-        let capabilities = self.client.capabilities();
-        let attachments = files::read(&question.files, capabilities.images)?;
-        let prompts = Arc::new(self.prompts()?);
-        let (run_id, run_dir) = self.open_run_dir()?;
-        let wiring = self.wiring(&question.docs, &run_dir, &attachments.paths);
-        let Servers { specs, missing } = match wiring.servers() {
-            Ok(servers) => servers,
-            Err(error) => {
-                // Nothing has happened in it yet.
-                let _ = std::fs::remove_dir(&run_dir);
-                return Err(error);
-            }
+        self.preflight().await?;
+        let attachments = files::read(&question.files, self.client.capabilities().images)?;
+        self.carry_out(Beginning::New(Box::new((question, attachments))), cancel, observer).await
+    }
+
+    /// Goes on with an interrupted run, to be called on the pipeline that [`Surroundings::pipeline_of`] made for it.
+    /// What its log holds is not done again and not told to the observer again.
+    ///
+    /// [`Surroundings::pipeline_of`]: crate::Surroundings::pipeline_of
+    ///
+    /// # Errors
+    ///
+    /// What keeps the run from going on; nothing is added to its log then.
+    pub async fn resume(
+        &self,
+        interrupted: Interrupted,
+        cancel: CancellationToken,
+        observer: Option<Box<Observer>>,
+    ) -> Result<RunReport, PipelineError> {
+        self.carry_out(Beginning::Again(Box::new(interrupted)), cancel, observer).await
+    }
+
+    /// Looks at a model server on this machine before the first run; see [`llm_providers::preflight`].
+    async fn preflight(&self) -> Result<(), PipelineError> {
+        if self.replay.is_some() {
+            return Ok(());
+        }
+        let look = llm_providers::preflight(&self.resolved.config.llm, &self.resolved.environment);
+        self.looked.get_or_try_init(|| async { look.await.map_err(PipelineError::from) }).await.copied()
+    }
+
+    async fn carry_out(
+        &self,
+        beginning: Beginning,
+        cancel: CancellationToken,
+        observer: Option<Box<Observer>>,
+    ) -> Result<RunReport, PipelineError> {
+        let started = Instant::now();
+        // A cassette may have to end the run, and no other one.
+        let cancel = cancel.child_token();
+        let date = self.replay.as_ref().map_or_else(|| beginning.date(), |replay| replay.date().to_owned());
+        let prompts = Arc::new(self.prompts(&date, "main")?);
+        let (run_id, run_dir) = match &beginning {
+            Beginning::New(new) => self.open_run_dir(new.0.run_id.as_deref())?,
+            Beginning::Again(run) => (run.record.run_id.clone(), run.record.dir.clone()),
         };
-        let log = RunLog::create(&run_dir, &run_id, self.scrubber(), observer)
-            .map_err(|source| write_error("the log of the run in", &run_dir, source))?;
+        let (docs, files) = beginning.reading();
+        let wiring = self.wiring(&docs, &run_dir, &files);
+        let Servers { specs, missing, agents: servers_of } =
+            match self.replay.as_ref().map_or_else(|| wiring.servers(), |replay| Ok(replay.servers())) {
+                Ok(servers) => servers,
+                Err(error) => {
+                    if matches!(beginning, Beginning::New(_)) {
+                        // Nothing has happened in it yet.
+                        let _ = std::fs::remove_dir(&run_dir);
+                    }
+                    return Err(error);
+                }
+            };
         let tools = tokio::select! {
             tools = ToolManager::start(specs, self.manager_options(&run_dir)) => tools,
             // A server may take its time to start, and nobody waits for it any more.
@@ -147,14 +280,35 @@ impl Pipeline {
         };
         let mut servers = tools.statuses();
         servers.extend(missing);
-        let begun = log.emit(OUTSIDE, self.run_started(&question, &attachments, servers));
-
-        let task = Task {
-            question: question.text,
-            attached_text: attachments.text,
-            attached_media: attachments.media,
+        let before = match &beginning {
+            Beginning::New(_) => None,
+            Beginning::Again(run) => Some(&run.setup.tools),
         };
-        let mut machine = Machine::new(self.setup(prompts, &tools), task);
+        let tape = match self.tape(&beginning, &date, &tools, &servers, &servers_of, &cancel) {
+            Ok(tape) => tape,
+            Err(error) => {
+                tools.shutdown().await;
+                if matches!(beginning, Beginning::New(_)) {
+                    let _ = std::fs::remove_dir(&run_dir);
+                }
+                return Err(error);
+            }
+        };
+        let opened = self.agents(&tape.tools, servers_of, &date, before).and_then(|agents| {
+            servers.extend(agents.unused().iter().cloned());
+            let opening =
+                self.open_log(beginning, &run_id, &run_dir, servers, &agents, (observer, &cancel))?;
+            Ok((opening, agents))
+        });
+        let (Opening { log, begun, task, past }, agents) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                tools.shutdown().await;
+                return Err(error);
+            }
+        };
+        let setup = Setup { sub_agents: agents.names(), ..self.setup(prompts, agents.main().definitions()) };
+        let mut machine = Machine::new(setup, task);
         if let Err(error) = begun {
             machine.fail(core_protocol::event::ErrorReport {
                 kind: "io".to_owned(),
@@ -162,27 +316,123 @@ impl Pipeline {
                 hint: None,
             });
         }
+        let (past, goes_on) = past.unzip();
+        let resumed = past.as_ref().map(|past| JournalSink::new(past, &log, goes_on));
         let driver = Driver {
-            client: &self.client,
-            tools: &tools,
-            sink: &log,
+            client: &tape.client,
+            tools: agents.main(),
+            journal: past.as_ref().map_or(&NoJournal as &dyn Journal, |past| past),
+            sink: resumed.as_ref().map_or(&log as &dyn EventSink, |sink| sink),
             cancel,
             limits: self.resolved.config.agent.limits.clone(),
             agent: "main",
             started,
+            sub_agents: Some(&agents),
         };
         let summary = driver.drive(&mut machine).await;
         tools.shutdown().await;
-        let logged = RunSummary { final_text: None, ..summary.clone() };
+        let (summary, cassette) = tape.end(summary);
+        if let Some(departure) = past.as_ref().and_then(Past::departure) {
+            return Err(PipelineError::Departed { dir: run_dir.display().to_string(), departure });
+        }
+        let logged = RunSummary {
+            // A report is owned by `final_answer`; only a short answer is repeated.
+            answer: summary.answer.clone().filter(|_| summary.citations.is_none()),
+            final_text: None,
+            run_dir: Some(run_dir.display().to_string()),
+            ..summary.clone()
+        };
         let (pass, turn) = machine.position();
         let stamp = Stamp { pass, turn, agent: "main" };
-        let kept = log.emit(stamp, EventBody::RunFinished(Box::new(logged)));
+        let resumes = resumed.as_ref().map_or(Ok(()), JournalSink::begin);
+        let kept = resumes.and_then(|()| log.emit(stamp, EventBody::RunFinished(Box::new(logged))));
         if let Err(error) =
             kept.map_err(|error| error.to_string()).and(log.close().map_err(|e| e.to_string()))
         {
             tracing::warn!(%error, "the end of the run could not be logged");
         }
-        Ok(RunReport { run_id, run_dir, summary })
+        Ok(RunReport { run_id, run_dir, cassette, summary })
+    }
+
+    /// What stands between the run and its model and tools: a cassette that is recorded or replayed, or nothing.
+    fn tape(
+        &self,
+        beginning: &Beginning,
+        date: &str,
+        tools: &ToolManager,
+        statuses: &[ServerStatus],
+        agents: &BTreeMap<String, Vec<String>>,
+        cancel: &CancellationToken,
+    ) -> Result<Tape, PipelineError> {
+        let live: Arc<dyn Tools> = Arc::new(tools.clone());
+        match (beginning, &self.record, &self.replay) {
+            (Beginning::New(_), _, Some(replay)) => Ok(Tape::replaying(replay, &self.client, cancel)),
+            (Beginning::New(new), Some(path), None) => {
+                let run = cassette::Beginning {
+                    path,
+                    question: &new.0.text,
+                    date,
+                    resolved: &self.resolved,
+                    scrubber: self.scrubber(),
+                    statuses,
+                    agents,
+                };
+                Tape::recording(&self.client, live, &run, cancel)
+            }
+            _ => Ok(Tape::none(&self.client, live)),
+        }
+    }
+
+    /// Opens the log and tells how the run begins, or that it goes on. Where it cannot go on, nothing is written.
+    fn open_log(
+        &self,
+        beginning: Beginning,
+        run_id: &str,
+        run_dir: &Path,
+        servers: Vec<ServerStatus>,
+        agents: &Agents,
+        (observer, cancel): (Option<Box<Observer>>, &CancellationToken),
+    ) -> Result<Opening, PipelineError> {
+        let unwritable = |source| write_error("the log of the run in", run_dir, source);
+        match beginning {
+            Beginning::New(new) => {
+                let (question, attachments) = *new;
+                let log = RunLog::create(run_dir, run_id, self.scrubber(), observer).map_err(unwritable)?;
+                let begun = log.emit(OUTSIDE, self.run_started(&question, &attachments, servers, agents));
+                let task = Task {
+                    question: question.text,
+                    attached_text: attachments.text,
+                    attached_media: attachments.media,
+                    files: names_of(&attachments.paths),
+                };
+                Ok(Opening { log, begun, task, past: None })
+            }
+            Beginning::Again(run) => {
+                // A cancelled start has no servers.
+                if !cancel.is_cancelled() {
+                    run.check_servers(&servers)?;
+                }
+                let files = names_of(&run.files);
+                let task = match run.task() {
+                    Some(task) => Task { files, ..task },
+                    None => {
+                        let attachments = files::read(&run.files, self.client.capabilities().images)?;
+                        Task {
+                            question: run.question.clone(),
+                            attached_text: attachments.text,
+                            attached_media: attachments.media,
+                            files,
+                        }
+                    }
+                };
+                let Interrupted { record, lock, past, .. } = *run;
+                let log = RunLog::reopen(&record, lock, self.scrubber(), observer).map_err(unwritable)?;
+                let versions =
+                    Versions { fathom: env!("CARGO_PKG_VERSION").to_owned(), schema: EVENT_SCHEMA_VERSION };
+                let goes_on = EventBody::RunResumed { void: past.void().to_vec(), versions };
+                Ok(Opening { log, begun: Ok(()), task, past: Some((past, goes_on)) })
+            }
+        }
     }
 
     /// The servers that a run would use, started for a look. The caller shuts them down.
@@ -195,9 +445,29 @@ impl Pipeline {
         docs: &[PathBuf],
         scratch: &Path,
     ) -> Result<(ToolManager, Vec<ServerStatus>), PipelineError> {
+        self.start_tools_with(None, docs, scratch).await
+    }
+
+    /// The same and one further built-in server, where the agent does not use it anyway.
+    ///
+    /// # Errors
+    ///
+    /// As for a run. A name that is not known is none.
+    pub async fn start_tools_with(
+        &self,
+        further: Option<&str>,
+        docs: &[PathBuf],
+        scratch: &Path,
+    ) -> Result<(ToolManager, Vec<ServerStatus>), PipelineError> {
         let wiring = self.wiring(docs, scratch, &[]);
-        let Servers { specs, missing } = wiring.servers()?;
-        let manager = ToolManager::start(specs, self.manager_options(scratch)).await;
+        let mut servers = wiring.servers()?;
+        if let Some(name) = further {
+            wiring.add_known(name, &mut servers)?;
+        }
+        let Servers { specs, missing, .. } = servers;
+        let blacklist = self.resolved.config.agent.main_agent.tool_blacklist.clone();
+        let options = ManagerOptions { blacklist, ..self.manager_options(scratch) };
+        let manager = ToolManager::start(specs, options).await;
         let mut statuses = manager.statuses();
         statuses.extend(missing);
         Ok((manager, statuses))
@@ -213,6 +483,7 @@ impl Pipeline {
     ) -> Wiring<'a> {
         Wiring {
             config: &self.resolved.config,
+            environment: &self.resolved.environment,
             conf: &self.resolved.conf,
             places: &self.places,
             configured: self.configured.as_slice(),
@@ -223,10 +494,11 @@ impl Pipeline {
         }
     }
 
-    fn prompts(&self) -> Result<TemplatePrompts, PipelineError> {
+    /// The texts of a role, with the date that the model is told.
+    pub(crate) fn prompts(&self, date: &str, role: &str) -> Result<TemplatePrompts, PipelineError> {
         let agent = &self.resolved.config.agent;
         let facts = PromptFacts {
-            date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
+            date: date.to_owned(),
             dialect: match self.resolved.config.llm.tool_protocol {
                 ToolProtocol::Text => self.resolved.config.llm.dialect.dialect().name().to_owned(),
                 ToolProtocol::Native => "native".to_owned(),
@@ -237,7 +509,7 @@ impl Pipeline {
                 orchestrator::config::PromptStyle::Example => "example",
             }
             .to_owned(),
-            role: "main".to_owned(),
+            role: role.to_owned(),
         };
         let source = |name: &str| {
             let file = self.resolved.conf.read("prompts", name).ok().flatten()?;
@@ -246,13 +518,20 @@ impl Pipeline {
         TemplatePrompts::load(&source, facts)
     }
 
-    fn setup(&self, prompts: Arc<TemplatePrompts>, tools: &ToolManager) -> Setup {
+    /// The main agent's setup, without sub-agents.
+    pub(crate) fn setup(&self, prompts: Arc<TemplatePrompts>, tools: Arc<[ToolDefinition]>) -> Setup {
         let capabilities = self.client.capabilities();
+        let mut config = self.resolved.config.agent.clone();
+        if self.replay.is_some() {
+            config.llm_retry_pause = 0.0;
+        }
         Setup {
-            config: Arc::new(self.resolved.config.agent.clone()),
+            config: Arc::new(config),
             role: self.resolved.config.agent.main_agent.clone(),
             prompts,
-            tools: tools.definitions(),
+            agent: orchestrator::Agent::Main,
+            tools,
+            sub_agents: Arc::from([]),
             protocol: self.resolved.config.llm.tool_protocol,
             dialect: self.resolved.config.llm.dialect.dialect(),
             starts_in_thinking: self.resolved.config.llm.starts_in_thinking,
@@ -270,7 +549,8 @@ impl Pipeline {
     fn manager_options(&self, run_dir: &Path) -> ManagerOptions {
         let tags = self.resolved.config.llm.dialect.dialect().tags();
         ManagerOptions {
-            blacklist: self.resolved.config.agent.main_agent.tool_blacklist.clone(),
+            // Each agent has its own.
+            blacklist: Vec::new(),
             output_limit: self.resolved.config.tools.output_limit,
             blob_dir: Some(run_dir.join(BLOBS_NAME)),
             neutralise_tags: if self.resolved.config.tools.neutralise_tags {
@@ -279,7 +559,14 @@ impl Pipeline {
                 Vec::new()
             },
             client_version: env!("CARGO_PKG_VERSION").to_owned(),
+            repeatable: self.repeatable(),
         }
+    }
+
+    /// Servers of which the configuration says whether their calls may be made again.
+    fn repeatable(&self) -> BTreeMap<String, bool> {
+        let servers = self.resolved.config.tools.servers.iter();
+        servers.filter_map(|(name, set)| Some((name.clone(), set.repeatable?))).collect()
     }
 
     fn run_started(
@@ -287,40 +574,121 @@ impl Pipeline {
         question: &Question,
         attachments: &Attachments,
         servers: Vec<ServerStatus>,
+        agents: &Agents,
     ) -> EventBody {
+        let (agent, llm) = self.resolved.chosen.clone();
+        let shown =
+            |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
+        let setup = RunSetup {
+            date: today(),
+            tools: agents.offered(),
+            prompts: resume::prompt_digests(&self.resolved),
+            docs: question.docs.iter().map(|folder| shown(folder)).collect(),
+            mcp_config: (!self.configured.is_empty()).then(|| shown(Path::new(&self.configured_in))),
+            conf_dir: self.resolved.conf.dir().map(shown),
+            llm,
+            agent,
+            here: shown(&self.places.here),
+            price: self.client.config().price.and_then(|price| serde_json::to_value(price).ok()),
+        };
         EventBody::RunStarted {
             question: question.text.clone(),
             files: attachments.paths.iter().map(|path| path.display().to_string()).collect(),
             config: self.resolved.to_json(),
             versions: Versions { fathom: env!("CARGO_PKG_VERSION").to_owned(), schema: EVENT_SCHEMA_VERSION },
             servers,
+            setup: Box::new(setup),
         }
     }
 
     fn scrubber(&self) -> Scrubber {
-        let key = self.resolved.config.llm.api_key.as_ref().map(|key| key.expose());
-        let of_servers = self.configured.iter().flat_map(secrets_of);
-        Scrubber::of_environment(&self.resolved.environment, key.into_iter().chain(of_servers))
+        scrubber_of(&self.resolved, &self.configured)
     }
 
-    /// Makes the run's directory. Its name sorts by time and is unique.
-    fn open_run_dir(&self) -> Result<(String, PathBuf), PipelineError> {
+    /// Makes the run's directory. Its name, where none is chosen, sorts by time and is unique.
+    fn open_run_dir(&self, chosen: Option<&str>) -> Result<(String, PathBuf), PipelineError> {
         let root = &self.places.runs;
         std::fs::create_dir_all(root).map_err(|source| write_error("the folder of runs", root, source))?;
         loop {
             let time = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
-            let run_id = format!("{time}-{:06x}", random() & 0xff_ffff);
+            let drawn = || format!("{time}-{:06x}", random() & 0xff_ffff);
+            let run_id = chosen.map_or_else(drawn, str::to_owned);
             let run_dir = root.join(&run_id);
             match std::fs::create_dir(&run_dir) {
                 Ok(()) => {
                     let run_dir = std::path::absolute(&run_dir).unwrap_or(run_dir);
                     return Ok((run_id, run_dir));
                 }
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && chosen.is_none() => {}
                 Err(source) => return Err(write_error("the run's folder", &run_dir, source)),
             }
         }
     }
+}
+
+/// The names by which a report may cite files.
+pub(crate) fn names_of(files: &[PathBuf]) -> Vec<String> {
+    let name = |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    files.iter().flat_map(|path| [Some(path.display().to_string()), name(path)]).flatten().collect()
+}
+
+/// How a run begins.
+enum Beginning {
+    /// With a question and what its files say.
+    New(Box<(Question, Attachments)>),
+    /// Where it was interrupted.
+    Again(Box<Interrupted>),
+}
+
+impl Beginning {
+    /// Today, as the model is told it.
+    fn date(&self) -> String {
+        match self {
+            Self::New(_) => today(),
+            Self::Again(run) => run.setup.date.clone(),
+        }
+    }
+
+    /// Folders and files that the run's tools may read.
+    fn reading(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        match self {
+            Self::New(new) => (new.0.docs.clone(), new.1.paths.clone()),
+            Self::Again(run) => (run.docs(), run.files.clone()),
+        }
+    }
+}
+
+/// A run whose log is open.
+struct Opening {
+    log: RunLog,
+    /// Whether its first event could be kept.
+    begun: Result<(), SinkError>,
+    task: Task,
+    /// What the log has of it, and what is told before the first event that it has not.
+    past: Option<(Past, EventBody)>,
+}
+
+fn today() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
+}
+
+/// The error of a setting, with the place that the setting was made at.
+fn located(error: LlmError, resolved: &Resolved) -> LlmError {
+    let LlmError::Configuration { message, hint } = error else { return error };
+    let words =
+        message.split(|character: char| !character.is_ascii_alphanumeric() && !"._".contains(character));
+    let setting = words.map(|word| word.trim_end_matches('.')).find(|word| word.starts_with("llm."));
+    let place = setting.map(|setting| resolved.origin_of(setting)).filter(|place| *place != Origin::Default);
+    match place {
+        Some(place) => LlmError::Configuration { message: format!("{message} (set at {place})"), hint },
+        None => LlmError::Configuration { message, hint },
+    }
+}
+
+fn scrubber_of(resolved: &Resolved, configured: &[ServerSpec]) -> Scrubber {
+    let key = resolved.config.llm.api_key.as_ref().map(|key| key.expose());
+    let of_servers = configured.iter().flat_map(secrets_of);
+    Scrubber::of_environment(&resolved.environment, key.into_iter().chain(of_servers))
 }
 
 /// What a configured server is given that its names mark as secret.
@@ -328,7 +696,7 @@ fn secrets_of(spec: &ServerSpec) -> Vec<&str> {
     let (pairs, bearer) = match &spec.transport {
         Transport::Stdio { env, .. } => (Some(env), None),
         Transport::Http { bearer, headers, .. } => (Some(headers), bearer.as_deref()),
-        Transport::InProcess(_) => (None, None),
+        Transport::InProcess(_) | Transport::Unavailable { .. } => (None, None),
     };
     let marked = pairs.into_iter().flatten().filter(|(name, _)| is_secret_name(name));
     marked.map(|(_, value)| value.as_str()).chain(bearer).collect()

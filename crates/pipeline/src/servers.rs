@@ -1,28 +1,51 @@
 //! Which tool servers a run uses and how they are set up. Decides between built-in and configured servers of the same
 //! name, and what is said of those that cannot be had; starting them is left to `mcp_tools`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use core_protocol::event::ServerStatus;
+use llm_providers::Environment;
 use mcp_tools::servers::library::{self, Collection, LibraryOptions};
+use mcp_tools::servers::planner;
 use mcp_tools::servers::python::{self, PythonOptions, SandboxMode};
 use mcp_tools::servers::reading::{self, ReadingOptions};
 use mcp_tools::{DEFAULT_CALL_LIMIT, DEFAULT_START_LIMIT, InProcessServer, ServerSpec, Transport};
 
-use crate::config::{BUILT_IN_SERVERS, ConfTree, FathomConfig, Sandbox};
+use crate::agents::MAIN;
+use crate::config::{BUILT_IN_SERVERS, ConfTree, FathomConfig, PythonNetwork, Sandbox};
 use crate::error::PipelineError;
 use crate::surroundings::Places;
 
 /// Those of [`BUILT_IN_SERVERS`](crate::config::BUILT_IN_SERVERS) that this version brings along. A run goes on
 /// without the others.
-pub const AVAILABLE: &[&str] = &["library", "tool-python", "stateless_python", "tool-reading", "tool-reader"];
+pub const AVAILABLE: &[&str] = &[
+    "library",
+    "tool-python",
+    "stateless_python",
+    "tool-reading",
+    "tool-reader",
+    "search_and_scrape_webpage",
+    "jina_scrape_llm_summary",
+    "tool-google-search",
+    "tool-sogou-search",
+    "tool-vqa",
+    "tool-vqa-os",
+    "tool-transcribe",
+    "tool-transcribe-os",
+    "tool-reasoning",
+    "tool-reasoning-os",
+    "task_planner",
+];
 
 /// What servers are made from.
 pub struct Wiring<'a> {
     /// The whole configuration.
     pub config: &'a FathomConfig,
+    /// Variables, `.env` included.
+    pub environment: &'a Environment,
     /// Prompts, articles and presets.
     pub conf: &'a ConfTree,
     /// The user's folders.
@@ -46,46 +69,94 @@ pub struct Servers {
     pub specs: Vec<ServerSpec>,
     /// Named and not to be had here.
     pub missing: Vec<ServerStatus>,
+    /// By agent (`main`, or a sub-agent's name): the servers that it uses, in the order in which it sees them.
+    pub agents: BTreeMap<String, Vec<String>>,
 }
 
 impl Wiring<'_> {
-    /// The servers of the main agent.
+    /// The servers of all agents, each once.
     ///
-    /// `main_agent.tools` names them, built-in or configured. Where it names none of the configured ones, all of
-    /// those are used as well: whoever writes an `mcp.json` means to use it.
+    /// The `tools` of an agent name them, built-in or configured. Where no agent names any of the configured ones, all
+    /// of those are used by all agents as well: whoever writes an `mcp.json` means to use it. Folders of one's own are
+    /// searched by all agents too.
     ///
     /// # Errors
     ///
     /// A name that nobody knows; a library that cannot be set up.
     pub fn servers(&self) -> Result<Servers, PipelineError> {
-        let named = &self.config.agent.main_agent.tools;
-        let mut servers = Servers::default();
-        for name in named {
-            if let Some(spec) = self.configured.iter().find(|spec| spec.name == *name) {
-                servers.specs.push(self.limited(spec.clone()));
-            } else if AVAILABLE.contains(&name.as_str()) {
-                servers.specs.push(self.spec(self.built_in(name)?));
-            } else if BUILT_IN_SERVERS.contains(&name.as_str()) {
-                servers.missing.push(ServerStatus {
-                    name: name.clone(),
-                    tools: Vec::new(),
-                    error: Some(format!(
-                        "not part of this version; configure a server named `{name}` in mcp.json to have it"
-                    )),
-                    sandbox: Vec::new(),
-                });
-            } else {
-                return Err(self.unknown(name));
-            }
-        }
-        if !self.configured.iter().any(|spec| named.contains(&spec.name)) {
-            servers.specs.extend(self.configured.iter().cloned().map(|spec| self.limited(spec)));
-        }
+        let agent = &self.config.agent;
+        let main = ("agent.main_agent.tools".to_owned(), MAIN.to_owned(), &agent.main_agent);
+        let others = agent
+            .sub_agents
+            .iter()
+            .map(|(name, role)| (format!("agent.sub_agents.{name}.tools"), name.clone(), role));
+        let roles: Vec<_> = std::iter::once(main).chain(others).collect();
+        let is_named = |spec: &ServerSpec| roles.iter().any(|(.., role)| role.tools.contains(&spec.name));
+        let use_configured = !self.configured.iter().any(is_named);
         let asks_for_docs = !self.docs.is_empty() || !self.config.tools.library.docs.is_empty();
-        if asks_for_docs && !servers.specs.iter().any(|spec| spec.name == "library") {
-            servers.specs.insert(0, self.spec(self.built_in("library")?));
+        let mut servers = Servers::default();
+        for (key, name, role) in &roles {
+            let mut used: Vec<String> = Vec::new();
+            for server in &role.tools {
+                if self.add(server, key, &mut servers)? && !used.contains(server) {
+                    used.push(server.clone());
+                }
+            }
+            if use_configured {
+                for spec in self.configured {
+                    if !servers.specs.iter().any(|known| known.name == spec.name) {
+                        servers.specs.push(self.limited(spec.clone()));
+                    }
+                    used.push(spec.name.clone());
+                }
+            }
+            if asks_for_docs && !used.iter().any(|server| server == "library") {
+                self.add("library", key, &mut servers)?;
+                used.insert(0, "library".to_owned());
+            }
+            servers.agents.insert(name.clone(), used);
         }
         Ok(servers)
+    }
+
+    /// Adds a built-in server that no agent names; an unknown name adds nothing.
+    pub(crate) fn add_known(&self, name: &str, servers: &mut Servers) -> Result<(), PipelineError> {
+        if AVAILABLE.contains(&name) {
+            self.add(name, "the call", servers)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a server that an agent names, where it is not there yet. False: it is not to be had.
+    fn add(&self, name: &str, key: &str, servers: &mut Servers) -> Result<bool, PipelineError> {
+        if servers.specs.iter().any(|spec| spec.name == name) {
+            return Ok(true);
+        }
+        if let Some(spec) = self.configured.iter().find(|spec| spec.name == name) {
+            servers.specs.push(self.limited(spec.clone()));
+            return Ok(true);
+        }
+        if let Some(problem) =
+            crate::model_tools::missing(name, self.environment).or_else(|| self.keyless(name))
+        {
+            if !servers.missing.iter().any(|status| status.name == name) {
+                servers.missing.push(not_to_be_had(name, problem));
+            }
+            return Ok(false);
+        }
+        if AVAILABLE.contains(&name) {
+            servers.specs.push(self.spec(self.built_in(name)?));
+            return Ok(true);
+        }
+        if !BUILT_IN_SERVERS.contains(&name) {
+            return Err(self.unknown(name, key));
+        }
+        if !servers.missing.iter().any(|status| status.name == name) {
+            let problem =
+                format!("not part of this version; configure a server named `{name}` in mcp.json to have it");
+            servers.missing.push(not_to_be_had(name, problem));
+        }
+        Ok(false)
     }
 
     /// One built-in server by its name.
@@ -96,10 +167,20 @@ impl Wiring<'_> {
     pub fn built_in(&self, name: &str) -> Result<Arc<dyn InProcessServer>, PipelineError> {
         Ok(match name {
             "library" => library::server(self.library_options()?)?,
-            "tool-python" => python::server(self.python_options()),
-            "stateless_python" => python::stateless_server(self.python_options()),
-            "tool-reading" | "tool-reader" => reading::named_server(name, self.reading_options()),
-            _ => return Err(self.unknown(name)),
+            "tool-python" => match self.e2b_options()? {
+                Some(options) => python::e2b::server(options),
+                None => python::server(self.python_options()?),
+            },
+            "stateless_python" => python::stateless_server(self.python_options()?),
+            "tool-reading" | "tool-reader" => reading::named_server(name, self.reading_options()?),
+            "task_planner" => planner::server(),
+            _ => match self
+                .model_server(name)?
+                .map_or_else(|| self.web_server(name), |server| Ok(Some(server)))?
+            {
+                Some(server) => server,
+                None => return Err(self.unknown(name, "the call")),
+            },
         })
     }
 
@@ -123,7 +204,7 @@ impl Wiring<'_> {
         spec
     }
 
-    fn library_options(&self) -> Result<LibraryOptions, PipelineError> {
+    pub(crate) fn library_options(&self) -> Result<LibraryOptions, PipelineError> {
         let config = &self.config.tools.library;
         let mut collections = Vec::new();
         for (index, folder) in self.docs.iter().chain(&config.docs).enumerate() {
@@ -149,11 +230,12 @@ impl Wiring<'_> {
         set.unwrap_or_else(|| self.places.cache.join("library"))
     }
 
-    fn python_options(&self) -> PythonOptions {
+    fn python_options(&self) -> Result<PythonOptions, PipelineError> {
         let config = &self.config.tools.python;
         let mut roots = self.config.tools.reading.allowed_roots.clone();
         roots.extend(self.files.iter().cloned());
         roots.push(self.run_dir.to_owned());
+        let egress = crate::web_tools::egress(&self.config.tools, self.environment)?;
         let mut options = PythonOptions {
             sandbox: match config.sandbox {
                 Sandbox::Auto => SandboxMode::Auto,
@@ -163,28 +245,42 @@ impl Wiring<'_> {
             output_limit: config.output_limit,
             most_sandboxes: config.most_sandboxes,
             allowed_roots: roots,
+            network: (config.network == PythonNetwork::Proxy).then(|| egress.clone()),
+            egress: Some(egress),
             downloads: Some(self.run_dir.join("files")),
             ..PythonOptions::default()
         };
         options.limits.memory = config.limits.memory;
+        options.limits.total_memory = config.limits.total_memory;
         options.limits.processes = config.limits.processes;
         options.limits.file_size = config.limits.file_size;
         options.limits.processor_seconds = config.limits.processor_seconds;
         options.limits.open_files = config.limits.open_files;
         options.lifetime = seconds(config.lifetime, options.lifetime);
-        options
+        Ok(options)
     }
 
-    fn reading_options(&self) -> ReadingOptions {
+    fn reading_options(&self) -> Result<ReadingOptions, PipelineError> {
+        let egress = crate::web_tools::egress(&self.config.tools, self.environment)?;
+        Ok(ReadingOptions {
+            allowed_roots: self.readable(),
+            egress: Some(egress),
+            ..ReadingOptions::default()
+        })
+    }
+
+    /// What tools may read of this machine.
+    pub(crate) fn readable(&self) -> Vec<PathBuf> {
         let mut roots = self.config.tools.reading.allowed_roots.clone();
         roots.push(self.run_dir.to_owned());
         roots.extend(self.files.iter().cloned());
         roots.extend(self.docs.iter().cloned());
-        ReadingOptions { allowed_roots: roots, ..ReadingOptions::default() }
+        roots
     }
 
-    fn unknown(&self, name: &str) -> PipelineError {
-        let mut known: Vec<String> = self.configured.iter().map(|spec| spec.name.clone()).collect();
+    fn unknown(&self, name: &str, key: &str) -> PipelineError {
+        let configured = self.configured.iter().filter(|spec| !is_switched_off(spec));
+        let mut known: Vec<String> = configured.map(|spec| spec.name.clone()).collect();
         known.extend(AVAILABLE.iter().map(|name| (*name).to_owned()));
         let nearest = known
             .iter()
@@ -193,12 +289,31 @@ impl Wiring<'_> {
             .min()
             .map(|(_, candidate)| candidate.clone());
         PipelineError::UnknownServer {
+            key: key.to_owned(),
             name: name.to_owned(),
             config: self.configured_in.to_owned(),
             nearest,
             known,
         }
     }
+}
+
+fn is_switched_off(spec: &ServerSpec) -> bool {
+    matches!(spec.transport, Transport::Unavailable { switched_off: true, .. })
+}
+
+/// Why a configured server cannot be had, for whoever names it and so cannot do without.
+pub(crate) fn unavailable(configured: &[ServerSpec], name: &str) -> Option<PipelineError> {
+    match &configured.iter().find(|spec| spec.name == name)?.transport {
+        Transport::Unavailable { reason, .. } => {
+            Some(PipelineError::ServerUnavailable { name: name.to_owned(), reason: reason.clone() })
+        }
+        _ => None,
+    }
+}
+
+fn not_to_be_had(name: &str, problem: String) -> ServerStatus {
+    ServerStatus { name: name.to_owned(), tools: Vec::new(), error: Some(problem), sandbox: Vec::new() }
 }
 
 fn seconds(value: f64, otherwise: Duration) -> Duration {
@@ -208,6 +323,7 @@ fn seconds(value: f64, otherwise: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use orchestrator::AgentRole;
 
     /// What the main agent gets for the named servers, with `files` and `web` in `mcp.json`: names to start, and
     /// names that are not to be had.
@@ -220,7 +336,16 @@ mod tests {
             env: std::collections::BTreeMap::new(),
             cwd: None,
         };
-        let configured = [ServerSpec::new("files", stdio()), ServerSpec::new("tool-vqa", stdio())];
+        let absent = |name: &str, reason: &str, switched_off: bool| {
+            let reason = reason.to_owned();
+            ServerSpec::new(name, Transport::Unavailable { reason, switched_off })
+        };
+        let configured = [
+            ServerSpec::new("files", stdio()),
+            ServerSpec::new("tool-vqa", stdio()),
+            absent("off", "mcp.json:2: mcpServers.off.disabled: it is switched off there", true),
+            absent("keyless", "mcp.json:3: `KEY` is not set", false),
+        ];
         let dir = tempfile::tempdir().unwrap();
         let places = Places {
             here: dir.path().into(),
@@ -234,6 +359,7 @@ mod tests {
         }
         let wiring = Wiring {
             config: &config,
+            environment: &Environment::default(),
             conf: &ConfTree::default(),
             places: &places,
             configured: &configured,
@@ -260,16 +386,68 @@ mod tests {
 
     #[test]
     fn which_servers_are_used() {
-        check(&["library", "tool-python"], &[], Ok(("library tool-python files tool-vqa", "")));
+        check(&["library", "tool-python"], &[], Ok(("library tool-python files tool-vqa keyless", "")));
         check(&["files", "library"], &[], Ok(("files library", "")));
         check(
-            &["tool-vqa", "tool-google-search", "tool-reader"],
+            &["tool-vqa", "tool-vqa-os", "tool-google-search"],
             &[],
-            Ok(("tool-vqa tool-reader", "tool-google-search")),
+            Ok(("tool-vqa tool-google-search", "tool-vqa-os")),
         );
-        check(&["files"], &["papers"], Ok(("library files", "")));
-        check(&[], &[], Ok(("files tool-vqa", "")));
+        check(&["files"], &["papers"], Ok(("files library", "")));
+        check(&[], &[], Ok(("files tool-vqa keyless", "")));
+        check(
+            &["files", "off"],
+            &[],
+            Err("`off` cannot be used: mcp.json:2: mcpServers.off.disabled: it is switched"),
+        );
+        check(&["keyless"], &[], Err("`keyless` cannot be used: mcp.json:3: `KEY` is not set"));
         check(&["file"], &[], Err("Did you mean `files`?"));
-        check(&["nothing-like-it"], &[], Err("There are: files, tool-vqa, library"));
+        check(&["nothing-like-it"], &[], Err("There are: files, tool-vqa, keyless, library"));
+    }
+
+    #[test]
+    fn agents_share_servers_and_have_lists_of_their_own() {
+        let mut config = FathomConfig::default();
+        config.agent.main_agent.tools = vec!["tool-python".into(), "library".into()];
+        let role = |tools: &[&str]| AgentRole {
+            tools: tools.iter().map(|name| (*name).to_owned()).collect(),
+            ..AgentRole::default()
+        };
+        config.agent.sub_agents.insert("agent-a".into(), role(&["tool-reader", "tool-python"]));
+        config.agent.sub_agents.insert("agent-b".into(), role(&["tool-vqa-os"]));
+        let dir = tempfile::tempdir().unwrap();
+        let places = Places {
+            here: dir.path().into(),
+            data: dir.path().into(),
+            cache: dir.path().into(),
+            runs: dir.path().into(),
+        };
+        let wired = |config: &FathomConfig| {
+            let wiring = Wiring {
+                config,
+                environment: &Environment::default(),
+                conf: &ConfTree::default(),
+                places: &places,
+                configured: &[],
+                configured_in: "mcp.json",
+                docs: &[],
+                run_dir: dir.path(),
+                files: &[],
+            };
+            wiring.servers()
+        };
+        let servers = wired(&config).unwrap();
+        let names: Vec<&str> = servers.specs.iter().map(|spec| spec.name.as_str()).collect();
+        assert_eq!(names, ["tool-python", "library", "tool-reader"]);
+        assert_eq!(servers.missing.len(), 1);
+        let of = |agent: &str| servers.agents[agent].join(" ");
+        assert_eq!(
+            (of("main"), of("agent-a"), of("agent-b")),
+            ("tool-python library".into(), "tool-reader tool-python".into(), String::new())
+        );
+        config.agent.sub_agents.insert("agent-c".into(), role(&["tool-pyton"]));
+        let error = wired(&config).unwrap_err();
+        assert!(error.to_string().starts_with("agent.sub_agents.agent-c.tools names"), "{error}");
+        assert!(error.hint().unwrap().contains("tool-python"));
     }
 }

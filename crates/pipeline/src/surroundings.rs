@@ -6,11 +6,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use mcp_tools::{ServerSpec, parse_mcp_json};
+use llm_providers::Limiters;
+use mcp_tools::{McpJson, ServerSpec, Transport, parse_mcp_json};
 
-use crate::config::{ConfigSources, Resolved, find_conf_dir, resolve};
+use crate::cassette::CassetteChoice;
+use crate::config::{ConfigSources, Resolved, find_conf_dir, resolve, unknown_limits};
 use crate::error::PipelineError;
+use crate::resume::Interrupted;
 use crate::run::{Pipeline, PipelineParts};
+use crate::servers::unavailable;
 
 /// The file that names further tool servers.
 pub const MCP_FILE: &str = "mcp.json";
@@ -37,12 +41,16 @@ pub struct Options {
     pub llm: Option<String>,
     /// The agent: `conf/agent/NAME.yaml`.
     pub agent: Option<String>,
+    /// The benchmark: `conf/benchmark/NAME.yaml`.
+    pub benchmark: Option<String>,
     /// `key.path=value`, in order.
     pub sets: Vec<String>,
     /// Further tool servers; none: `mcp.json` here, then the user's.
     pub mcp_config: Option<PathBuf>,
     /// Where runs leave their folders.
     pub runs_dir: PathBuf,
+    /// Whether exchanges are recorded or replayed.
+    pub cassette: Option<CassetteChoice>,
 }
 
 /// Servers of `mcp.json`, and where they were found or looked for.
@@ -52,6 +60,37 @@ pub struct Configured {
     pub servers: Vec<ServerSpec>,
     /// The file.
     pub origin: String,
+    /// What of the file was read over.
+    pub notes: Vec<String>,
+}
+
+impl Configured {
+    /// The names of all.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.servers.iter().map(|spec| spec.name.clone()).collect()
+    }
+
+    /// What was read over, and which servers cannot be had.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let unavailable = self.servers.iter().filter_map(|spec| match &spec.transport {
+            Transport::Unavailable { reason, switched_off: false } => {
+                Some(format!("the tool server `{}` cannot be used: {reason}", spec.name))
+            }
+            _ => None,
+        });
+        self.notes.iter().cloned().chain(unavailable).collect()
+    }
+
+    /// Whether every configured server that these `tools` name can be had.
+    ///
+    /// # Errors
+    ///
+    /// The first that cannot.
+    pub fn check<'a>(&self, tools: impl IntoIterator<Item = &'a String>) -> Result<(), PipelineError> {
+        tools.into_iter().find_map(|name| unavailable(&self.servers, name)).map_or(Ok(()), Err)
+    }
 }
 
 /// Everything that a program finds around it.
@@ -61,6 +100,8 @@ pub struct Surroundings {
     pub options: Options,
     /// The user's folders.
     pub places: Places,
+    /// What all clients of a model wait for that are made here. Clones share it.
+    pub limiters: Limiters,
     variables: BTreeMap<String, String>,
     user_config_dir: Option<PathBuf>,
 }
@@ -87,7 +128,7 @@ impl Surroundings {
             here,
         };
         let user_config_dir = folder("XDG_CONFIG_HOME", ".config");
-        Self { options, places, variables, user_config_dir }
+        Self { options, places, limiters: Limiters::new(), variables, user_config_dir }
     }
 
     /// What the configuration is made from.
@@ -101,7 +142,7 @@ impl Surroundings {
             conf_dir,
             agent: self.options.agent.clone(),
             llm: self.options.llm.clone(),
-            benchmark: None,
+            benchmark: self.options.benchmark.clone(),
             sets: self.options.sets.clone(),
             environment: self.variables.clone(),
             dotenv,
@@ -133,13 +174,14 @@ impl Surroundings {
                 .find(|path| path.is_file()),
         };
         let Some(path) = path else {
-            return Ok(Configured { servers: Vec::new(), origin: MCP_FILE.to_owned() });
+            return Ok(Configured { servers: Vec::new(), origin: MCP_FILE.to_owned(), notes: Vec::new() });
         };
         let origin = path.display().to_string();
         let text = std::fs::read_to_string(&path)
             .map_err(|error| PipelineError::McpFile { path: origin.clone(), problem: error.to_string() })?;
         let lookup = |name: &str| resolved.environment.get(name).map(str::to_owned);
-        Ok(Configured { servers: parse_mcp_json(&text, &origin, &lookup)?, origin })
+        let McpJson { servers, notes } = parse_mcp_json(&text, &origin, &lookup)?;
+        Ok(Configured { servers, origin, notes })
     }
 
     /// Everything that runs share.
@@ -152,12 +194,43 @@ impl Surroundings {
         for warning in &resolved.warnings {
             tracing::warn!("{warning}");
         }
-        let Configured { servers, origin } = self.configured(&resolved)?;
+        let configured = self.configured(&resolved)?;
+        for warning in configured.warnings().iter().chain(&unknown_limits(&resolved, &configured.names())) {
+            tracing::warn!("{warning}");
+        }
+        let Configured { servers, origin, .. } = configured;
         Pipeline::new(PipelineParts {
             resolved,
             places: self.places.clone(),
             configured: servers,
             configured_in: origin,
+            limiters: self.limiters.clone(),
+            cassette: self.options.cassette.clone(),
+        })
+        .await
+    }
+}
+
+impl Surroundings {
+    /// Everything that going on with an interrupted run needs: as [`Surroundings::pipeline`], with the configuration
+    /// that the run began with.
+    ///
+    /// # Errors
+    ///
+    /// As [`Surroundings::pipeline`], and whatever is not as it was when the run began.
+    pub async fn pipeline_of(&self, interrupted: &Interrupted) -> Result<Pipeline, PipelineError> {
+        let options = interrupted.options(&self.options)?;
+        let began_like_this = Self { options, ..self.clone() };
+        let resolved = began_like_this.resolve()?;
+        let Configured { servers, origin, .. } = began_like_this.configured(&resolved)?;
+        let resolved = interrupted.configuration(resolved, &self.options.sets)?;
+        Pipeline::new(PipelineParts {
+            resolved,
+            places: self.places.clone(),
+            configured: servers,
+            configured_in: origin,
+            limiters: self.limiters.clone(),
+            cassette: None,
         })
         .await
     }

@@ -40,7 +40,12 @@ const LAYERS: &[Layer] = &[
         never: &["clap", "indicatif", "axum"],
     },
     Layer { name: "fathom", below: &["core-protocol", "llm-providers", "mcp-tools", "pipeline"], never: &[] },
-    Layer { name: "fathom-bench", below: &["core-protocol", "pipeline"], never: &[] },
+    Layer {
+        name: "evaluation",
+        below: &["core-protocol", "llm-providers", "pipeline"],
+        never: &["clap", "indicatif", "axum"],
+    },
+    Layer { name: "fathom-bench", below: &["evaluation", "pipeline"], never: &[] },
     Layer { name: "xtask", below: &[], never: &[] },
 ];
 

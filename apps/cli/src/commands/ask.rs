@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use core_protocol::event::{Event, RunStatus};
-use pipeline::{Question, RunReport};
+use pipeline::{CassetteReport, Question, RunReport};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Output;
@@ -21,9 +21,12 @@ pub(crate) async fn run(
     files: Vec<PathBuf>,
     style: Style,
 ) -> Result<ExitCode, Failure> {
-    let text = question_text(question)?;
+    // A replay knows its question.
+    let waits = context.common.replay.is_none() || question.is_some();
+    let text = if waits { question_text(question)? } else { String::new() };
     let form = context.common.output;
     let pipeline = context.around.pipeline().await?;
+    let text = if waits { text } else { pipeline.recorded_question().unwrap_or_default().to_owned() };
     if pipeline.client().provider_name() == "reader" {
         output::note(&style.paint(Look::Dim, llm_providers::reader::BANNER.trim_end()));
     } else if !style.quiet {
@@ -41,7 +44,7 @@ pub(crate) async fn run(
     });
     let cancel = CancellationToken::new();
     stop_on_signal(cancel.clone());
-    let question = Question { text, files, docs: context.common.docs.clone() };
+    let question = Question { text, files, docs: context.common.docs.clone(), run_id: None };
     let result = pipeline.ask(question, cancel, Some(observer)).await;
     progress.finish();
     let report = result?;
@@ -78,7 +81,7 @@ fn question_text(question: Option<String>) -> Result<String, Failure> {
 }
 
 /// The first Ctrl-C or TERM ends the run in order; a second one ends the program.
-fn stop_on_signal(cancel: CancellationToken) {
+pub(super) fn stop_on_signal(cancel: CancellationToken) {
     tokio::spawn(async move {
         wait_for_signal().await;
         cancel.cancel();
@@ -105,7 +108,7 @@ async fn wait_for_signal() {
     let _ = tokio::signal::ctrl_c().await;
 }
 
-fn tell(report: &RunReport, form: Output, style: Style) {
+pub(super) fn tell(report: &RunReport, form: Output, style: Style) {
     let summary = &report.summary;
     if form == Output::Json {
         match serde_json::to_value(report) {
@@ -117,7 +120,9 @@ fn tell(report: &RunReport, form: Output, style: Style) {
         output::error(style, error);
     }
     if form == Output::Text {
+        // A report is the answer itself.
         if summary.status == RunStatus::Answered
+            && summary.citations.is_none()
             && !style.quiet
             && let Some(text) = &summary.final_text
         {
@@ -127,6 +132,19 @@ fn tell(report: &RunReport, form: Output, style: Style) {
             output::line(&output::harmless(answer));
         }
     }
+    if let Some(citations) = summary.citations.as_ref().filter(|citations| !citations.unknown.is_empty()) {
+        output::note(&style.paint(
+            Look::Warning,
+            &format!(
+                "{} of {} citations name sources that the run never saw; they are marked in the report.",
+                citations.total.saturating_sub(citations.verified),
+                citations.total
+            ),
+        ));
+    }
+    if let Some(cassette) = &report.cassette {
+        tell_cassette(cassette, style);
+    }
     match summary.status {
         RunStatus::Answered if summary.capped => {
             output::note(&style.paint(
@@ -135,13 +153,29 @@ fn tell(report: &RunReport, form: Output, style: Style) {
             ));
         }
         RunStatus::NoAnswer => output::note(&style.paint(Look::Warning, "The run ended without an answer.")),
-        RunStatus::Cancelled => output::note(&format!(
-            "Interrupted. This version cannot go on with an interrupted run; its log is {}/events.jsonl.",
-            report.run_dir.display()
-        )),
+        RunStatus::Cancelled => {
+            output::note(&format!("Interrupted. Go on with: fathom resume {}", report.run_dir.display()));
+        }
         RunStatus::Answered | RunStatus::Failed => {}
     }
     if !style.quiet && summary.status != RunStatus::Cancelled {
         output::note(&style.paint(Look::Dim, &format!("log: {}/events.jsonl", report.run_dir.display())));
+    }
+}
+
+fn tell_cassette(cassette: &CassetteReport, style: Style) {
+    let path = cassette.path.display();
+    if !cassette.unused.is_empty() {
+        const SHOWN: usize = 10;
+        let some = cassette.unused.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("\n  ");
+        let more = match cassette.unused.len().saturating_sub(SHOWN) {
+            0 => String::new(),
+            more => format!("\n  and {more} more"),
+        };
+        let line = format!("Recorded in {path} and not asked for by the replay:\n  {some}{more}");
+        output::note(&style.paint(Look::Warning, &output::harmless(&line)));
+    }
+    if cassette.mode == "record" && !style.quiet {
+        output::note(&style.paint(Look::Dim, &format!("recorded: {path}")));
     }
 }

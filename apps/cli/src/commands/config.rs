@@ -34,13 +34,12 @@ fn check(context: &Context, style: Style) -> Result<ExitCode, Failure> {
         None => first,
         Some(resolved) => {
             let configured = context.around.configured(resolved)?;
-            let names: Vec<String> = configured.servers.into_iter().map(|server| server.name).collect();
-            config::check(&sources, &names)
+            let mut report = config::check(&sources, &configured.names());
+            report.warnings.extend(configured.warnings());
+            configured.check(&resolved.config.agent.main_agent.tools)?;
+            report
         }
     };
-    if let Some(resolved) = &report.resolved {
-        pipeline::check_supported(&resolved.config.agent)?;
-    }
     let broken: Vec<_> = report.own_presets.iter().filter(|preset| !preset.errors.is_empty()).collect();
     if context.common.output == Output::Text {
         for file in &report.files {

@@ -1,9 +1,13 @@
 //! `fathom doctor`: what works here. Each miss comes with its remedy; a miss is no failure of the command.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
-use llm_providers::{Environment, detect, probe_local_servers};
+use llm_providers::{Environment, detect, inspect, probe_local_servers};
 use mcp_tools::servers::{library::Registry, python};
+use pipeline::config::FathomConfig;
+use pipeline::tool_models::{self, Takes};
+use pipeline::web_tools;
 use serde_json::{Value, json};
 
 use crate::args::Output;
@@ -16,13 +20,21 @@ const KEYS: &[(&str, &str)] = &[
     ("OPENAI_API_KEY", "models of OpenAI and of any compatible server (--llm openai)"),
     ("ANTHROPIC_API_KEY", "models of Anthropic (--llm anthropic)"),
     ("OPENROUTER_API_KEY", "models behind OpenRouter (--llm openrouter)"),
+    ("E2B_API_KEY", "code in sandboxes of E2B (-s tools.python.backend=e2b)"),
+    ("VISION_BASE_URL", "tool-vqa-os: questions about pictures"),
+    ("WHISPER_BASE_URL", "tool-transcribe-os: the words of recordings"),
+    ("REASONING_BASE_URL", "tool-reasoning-os: a model that is asked hard questions"),
 ];
+
+/// How long the model's server may take to list its models.
+const ENDPOINT_LIMIT: Duration = Duration::from_secs(5);
 
 /// Programs that tool servers are often started with.
 const PROGRAMS: &[(&str, &str)] = &[
     ("python3", "runs the code of tool-python, and Python tool servers"),
     ("npx", "starts tool servers from npm"),
     ("uvx", "starts tool servers from PyPI"),
+    ("soffice", "helps tool-reading with DOC, PPT and RTF"),
 ];
 
 struct Finding {
@@ -55,6 +67,7 @@ pub(crate) async fn run(context: &Context, style: Style) -> Result<ExitCode, Fai
         });
     }
     model(&resolved.config.llm, &resolved.environment, &mut findings).await;
+    web(&resolved.config, &resolved.environment, &mut findings);
     sandbox(&mut findings).await;
     for (program, use_for) in PROGRAMS {
         findings.push(match find_program(program, &resolved.environment) {
@@ -82,8 +95,69 @@ async fn model(llm: &llm_providers::LlmConfig, environment: &Environment, findin
             format!("{} {} ({})", detected.config.provider, detected.config.model_name, detected.reason);
         let is_model = detected.config.provider != "reader";
         findings.push(Finding { area: "model", name: "auto".to_owned(), good: is_model, text });
+        if is_model {
+            findings.push(endpoint(&detected.config, environment).await);
+        }
     } else {
         findings.push(good("model", &llm.provider, llm.model_name.clone()));
+        findings.push(endpoint(llm, environment).await);
+    }
+}
+
+/// Whether the chosen model's server answers, takes the key and has the model.
+async fn endpoint(llm: &llm_providers::LlmConfig, environment: &Environment) -> Finding {
+    const AREA: &str = "model endpoint";
+    let name = &llm.provider;
+    match tokio::time::timeout(ENDPOINT_LIMIT, inspect(llm, environment)).await {
+        Err(_) => miss(AREA, name, format!("no answer within {} s", ENDPOINT_LIMIT.as_secs())),
+        Ok(Ok(None)) => good(AREA, name, "needs no server".to_owned()),
+        Ok(Ok(Some(found))) if found.has_model || found.models.is_empty() => good(
+            AREA,
+            name,
+            format!("{} answers, {} models, `{}`", found.url, found.models.len(), found.model),
+        ),
+        Ok(Ok(Some(found))) => {
+            let some: Vec<&str> = found.models.iter().take(5).map(String::as_str).collect();
+            let text = format!(
+                "{} answers and does not list `{}` (llm.model_name); it lists {}…",
+                found.url,
+                found.model,
+                some.join(", ")
+            );
+            miss(AREA, name, text)
+        }
+        Ok(Err(error)) => {
+            let remedy = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+            miss(AREA, name, format!("{error}{remedy}"))
+        }
+    }
+}
+
+/// Which services search and read the web, and who reads a page for an answer.
+fn web(config: &FathomConfig, environment: &Environment, findings: &mut Vec<Finding>) {
+    for service in web_tools::services(environment).report() {
+        findings.push(Finding {
+            area: "web",
+            name: service.tool.to_owned(),
+            good: service.is_set_up,
+            text: service.text,
+        });
+    }
+    let prefix = web_tools::SUMMARY_MODEL;
+    findings.push(match tool_models::of_variables(prefix, Takes::default(), environment) {
+        Ok(Some(model)) => good("web", "extraction", format!("by {} ({prefix}_MODEL_NAME)", model.name())),
+        Ok(None) if config.llm.provider == "reader" => {
+            miss("web", "extraction", format!("no model reads pages; set up by {prefix}_BASE_URL or --llm"))
+        }
+        Ok(None) => good(
+            "web",
+            "extraction",
+            format!("by the run's own model, unless that is the reader; {prefix}_BASE_URL sets one up"),
+        ),
+        Err(error) => miss("web", "extraction", error.to_string()),
+    });
+    if let Err(error) = web_tools::egress(&config.tools, environment) {
+        findings.push(miss("web", "egress", error.to_string()));
     }
 }
 
@@ -98,6 +172,10 @@ async fn sandbox(findings: &mut Vec<Finding>) {
     if let Some(refusal) = &report.refusal {
         findings.push(miss("sandbox", "tool-python", refusal.clone()));
     }
+    findings.push(match mcp_tools::ends_with_server() {
+        Ok(what) => good("processes", "tool servers", what.to_owned()),
+        Err(why) => miss("processes", "tool servers", why.to_owned()),
+    });
 }
 
 fn libraries(context: &Context, findings: &mut Vec<Finding>) {

@@ -1,23 +1,23 @@
-//! `fathom mcp serve NAME`: a built-in tool server for any MCP client, over standard input and output.
+//! `fathom mcp serve NAME`: a built-in tool server for any MCP client, over standard input and output or over HTTP.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use tokio::io::{AsyncWriteExt as _, copy};
+use mcp_tools::{HttpOptions, HttpServer, InProcessServer, ServeError, parse_address, serve_stdio};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::McpCommand;
 use crate::environment::Context;
 use crate::exit::{Exit, Failure};
-
-/// Bytes that may wait between the client and the server.
-const BUFFER: usize = 256 * 1024;
+use crate::output;
 
 pub(crate) async fn run(context: &Context, command: McpCommand) -> Result<ExitCode, Failure> {
-    let McpCommand::Serve { name } = command;
+    let McpCommand::Serve { name, http, token } = command;
     let resolved = context.around.resolve()?;
     let scratch = super::scratch_dir()?;
     let wiring = pipeline::Wiring {
         config: &resolved.config,
+        environment: &resolved.environment,
         conf: &resolved.conf,
         places: &context.around.places,
         configured: &[],
@@ -27,19 +27,53 @@ pub(crate) async fn run(context: &Context, command: McpCommand) -> Result<ExitCo
         files: &[],
     };
     let server = wiring.built_in(&name)?;
-    let (ours, theirs) = tokio::io::duplex(BUFFER);
     let stop = CancellationToken::new();
-    let serving = server.serve(theirs, stop.clone());
-    let (mut from_server, mut to_server) = tokio::io::split(ours);
-    let incoming = async {
-        // At the end of its input the client is gone: the server is told so and finishes what it is doing.
-        let _ = copy(&mut tokio::io::stdin(), &mut to_server).await;
-        let _ = to_server.shutdown().await;
-    };
-    let outgoing = async {
-        let _ = copy(&mut from_server, &mut tokio::io::stdout()).await;
-        stop.cancel();
-    };
-    tokio::join!(serving, incoming, outgoing);
+    tokio::spawn(stop_on_signal(stop.clone()));
+    match http {
+        None => serve_stdio(server, stop).await,
+        Some(address) => serve_http(server, &address, token, stop).await?,
+    }
     Ok(Exit::Done.into())
+}
+
+async fn serve_http(
+    server: Arc<dyn InProcessServer>,
+    address: &str,
+    token: Option<String>,
+    stop: CancellationToken,
+) -> Result<(), Failure> {
+    let name = server.name().to_owned();
+    let failed = |error: ServeError| match error {
+        ServeError::Listen { .. } | ServeError::Server { .. } => Failure::internal(anyhow::Error::new(error)),
+        ServeError::Unprotected { .. } => Failure::usage(
+            error.kind(),
+            error.to_string(),
+            "Put the token into FATHOM_MCP_TOKEN, so that it is not seen in the list of processes.",
+        ),
+        _ => Failure::usage(error.kind(), error.to_string(), "fathom mcp serve --help shows examples."),
+    };
+    let address = parse_address(address).map_err(failed)?;
+    let server = HttpServer::bind(server, HttpOptions { address, token }).await.map_err(failed)?;
+    output::note(&format!("{name} is served at {}", server.url()));
+    server.run(stop).await;
+    Ok(())
+}
+
+/// Ctrl-C and a request to terminate end the server, not just this process.
+async fn stop_on_signal(stop: CancellationToken) {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+            stop.cancel();
+            return;
+        }
+    }
+    if tokio::signal::ctrl_c().await.is_ok() {
+        stop.cancel();
+    }
 }

@@ -6,7 +6,9 @@ mod config;
 mod doctor;
 mod library;
 mod mcp;
+mod resume;
 mod tools;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -21,16 +23,20 @@ use crate::output::Style;
 pub(crate) async fn run(command: Command, common: Common, style: Style) -> Result<ExitCode, Failure> {
     crate::environment::start_log(style);
     let context = Context::read(common)?;
+    let has_cassette = context.common.record.is_some() || context.common.replay.is_some();
+    if has_cassette && !matches!(command, Command::Ask { .. }) {
+        return Err(Failure::usage(
+            "usage",
+            "--record and --replay belong to `fathom ask`",
+            "Leave them out here: only whole runs are recorded and replayed.",
+        ));
+    }
     match command {
         Command::Ask { question, files } => ask::run(&context, question, files, style).await,
-        Command::Resume { run_dir } => Err(Failure::usage(
-            "unsupported",
-            format!(
-                "the run in {} cannot be gone on with: this version does not resume runs",
-                run_dir.display()
-            ),
-            "Ask the question again; what the run found is in its events.jsonl.",
-        )),
+        Command::Resume { run_dir, retry_failed } => {
+            resume::run(&context, &run_dir, retry_failed, style).await
+        }
+        Command::Trace { command } => trace::run(&context, command, style).await,
         Command::Library { command } => library::run(&context, command, style).await,
         Command::Tools { command } => tools::run(&context, command, style).await,
         Command::Mcp { command } => mcp::run(&context, command).await,

@@ -19,9 +19,9 @@ pub(crate) enum Hopeless {
 }
 
 /// Room made for the members of an object before they are counted.
-const USUAL_MEMBERS: usize = 6;
+const USUAL_MEMBERS: usize = 4;
 /// Farthest that a key is looked for ahead, in bytes.
-const KEY_REACH: usize = 128;
+pub(super) const KEY_REACH: usize = 128;
 
 /// Where a string stands, which decides what may follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl<'t> Repairer<'t> {
             match self.byte(inside) {
                 None | Some(b'"' | b'\'' | b'}' | b'{' | b',' | b'/' | b'#') => true,
                 Some(0xE2) => true,
-                _ => self.loose_key_ahead(inside),
+                _ => self.loose_key_ahead(inside) || self.word_key_ahead(inside),
             }
         })
     }
@@ -145,8 +145,10 @@ impl<'t> Repairer<'t> {
                 self.array(b')')
             }
             Some(b',' | b'}' | b']') => Ok(Value::Null),
-            Some(_) if self.quote_at(self.at).is_some() => Ok(Value::String(self.string(place))),
-            Some(_) => Ok(self.bare(place)),
+            Some(_) => Ok(match self.quote_at(self.at) {
+                Some(quote) => Value::String(self.string(quote, place)),
+                None => self.bare(place),
+            }),
         }
     }
 
@@ -198,14 +200,17 @@ impl<'t> Repairer<'t> {
     }
 
     fn member(&mut self, members: &mut Map<String, Value>) -> Result<(), Hopeless> {
-        let quoted = self.quote_at(self.at).is_some();
-        let key = if quoted { self.string(Place::Key) } else { self.bare_key() };
+        let quote = self.quote_at(self.at);
+        let key = match quote {
+            Some(quote) => self.string(quote, Place::Key),
+            None => self.bare_key(),
+        };
         self.at = self.skip_to_token(self.at);
         match self.byte(self.at) {
             Some(b':') => self.at += 1,
             Some(b'=') => self.at += if self.byte(self.at + 1) == Some(b'>') { 2 } else { 1 },
             // A word without a value is a remnant, not a member.
-            _ if !quoted => return Ok(()),
+            _ if quote.is_none() => return Ok(()),
             _ => {}
         }
         let value = self.value(Place::Member)?;
@@ -260,12 +265,22 @@ impl<'t> Repairer<'t> {
         let start = self.at;
         if matches!(self.byte(start), Some(b'r' | b'R' | b'f' | b'F' | b'b' | b'B' | b'u' | b'U'))
             && matches!(self.byte(start + 1), Some(b'"' | b'\''))
+            && let Some(quote) = self.quote_at(start + 1)
         {
             self.at += 1;
-            return Value::String(self.string(place));
+            return Value::String(self.string(quote, place));
         }
         while let Some(byte) = self.byte(self.at) {
             if matches!(byte, b',' | b'}' | b']' | b'\n') || (byte == b')' && self.arrays > 0) {
+                break;
+            }
+            // The comma before the next key is missing.
+            if byte == b'"'
+                && place == Place::Member
+                && self.at > start
+                && self.byte(self.at - 1).is_some_and(|byte| byte.is_ascii_whitespace())
+                && self.key_ahead(self.at)
+            {
                 break;
             }
             self.at += 1;
@@ -295,6 +310,7 @@ impl<'t> Repairer<'t> {
     }
 
     /// The next byte that is not ASCII white space.
+    #[inline]
     pub(super) fn skip_blank(&self, at: usize) -> usize {
         let mut at = at;
         while self.byte(at).is_some_and(|byte| byte.is_ascii_whitespace()) {
@@ -304,13 +320,16 @@ impl<'t> Repairer<'t> {
     }
 
     /// The next byte that is neither white space nor in a comment.
+    #[inline]
     fn skip_to_token(&self, at: usize) -> usize {
+        let at = self.skip_blank(at);
+        if matches!(self.byte(at), Some(b'/' | b'#')) { self.skip_comments(at) } else { at }
+    }
+
+    /// The next byte behind the comment at `at` and what comments and white space follow it.
+    fn skip_comments(&self, at: usize) -> usize {
         let mut at = at;
         loop {
-            at = self.skip_blank(at);
-            if !matches!(self.byte(at), Some(b'/' | b'#')) {
-                return at;
-            }
             let rest = self.bytes.get(at..).unwrap_or_default();
             if rest.starts_with(b"//") || rest.starts_with(b"#") {
                 at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
@@ -319,6 +338,7 @@ impl<'t> Repairer<'t> {
             } else {
                 return at;
             }
+            at = self.skip_blank(at);
         }
     }
 
@@ -327,7 +347,10 @@ impl<'t> Repairer<'t> {
         let Some(quote @ (b'"' | b'\'')) = self.byte(at) else { return self.word_key_ahead(at) };
         let window = self.bytes.get(at + 1..(at + 1 + KEY_REACH).min(self.bytes.len())).unwrap_or_default();
         let Some(end) = memchr::memchr3(quote, b'\n', b'{', window) else { return false };
-        window.get(end) == Some(&quote) && end > 0 && self.byte(self.skip_blank(at + end + 2)) == Some(b':')
+        window.get(end) == Some(&quote)
+            && end > 0
+            && (self.byte(self.skip_blank(at + end + 2)) == Some(b':')
+                || window.get(..end).and_then(unclosed_key).is_some())
     }
 
     /// Whether a colon follows on the same line before anything that cannot be in a bare key.
@@ -337,10 +360,8 @@ impl<'t> Repairer<'t> {
         window.iter().position(is_end).is_some_and(|end| end > 0 && window.get(end) == Some(&b':'))
     }
 
-    /// Whether a word and a colon stand at `at`.
+    /// Whether a word and a colon stand at `at`, perhaps with a quote between that was opened nowhere.
     pub(super) fn word_key_ahead(&self, at: usize) -> bool {
-        let is_word =
-            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'-') || byte >= 0x80;
         if self.byte(at).is_none_or(|byte| !is_word(byte) || byte.is_ascii_digit()) {
             return false;
         }
@@ -348,12 +369,33 @@ impl<'t> Repairer<'t> {
         while end < at + KEY_REACH && self.byte(end).is_some_and(is_word) {
             end += 1;
         }
+        if self.byte(end) == Some(b'"') {
+            end += 1;
+        }
         self.byte(self.skip_blank(end)) == Some(b':')
     }
 }
 
+/// Bytes of keys that are plain words.
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'-') || byte >= 0x80
+}
+
+/// Length of the key where the text between two quotes is a key without its closing quote and what
+/// comes before the value's opening one: `key: ` or `key: [`.
+pub(super) fn unclosed_key(between: &[u8]) -> Option<usize> {
+    let length = between.iter().take_while(|byte| is_word(**byte)).count();
+    let (key, rest) = between.split_at_checked(length)?;
+    let rest = rest.trim_ascii_start().strip_prefix(b":")?;
+    let opens_value = rest.iter().all(|byte| byte.is_ascii_whitespace() || matches!(byte, b'[' | b'{'));
+    (!key.is_empty() && opens_value).then_some(length)
+}
+
 /// A literal of JSON, JavaScript or Python, or a number.
 pub(super) fn scalar(token: &str) -> Option<Value> {
+    if token.as_bytes().first().is_some_and(u8::is_ascii_digit) {
+        return number(token);
+    }
     Some(match token {
         "true" | "True" | "TRUE" => Value::Bool(true),
         "false" | "False" | "FALSE" => Value::Bool(false),

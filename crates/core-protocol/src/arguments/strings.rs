@@ -3,7 +3,7 @@
 //! A quote ends a string if what follows can follow a string at that place, and does so believably: a
 //! comma with a key behind it, a bracket that closes something. All other quotes are part of the text.
 
-use super::repair::{Place, Repairer};
+use super::repair::{KEY_REACH, Place, Repairer, unclosed_key};
 
 /// Brackets in the text of a string are weighed once it holds a bare quote: code in it is likely.
 #[derive(Default)]
@@ -35,6 +35,7 @@ const QUOTES: &[Quote] = &[
 
 impl Repairer<'_> {
     /// The quotes that open at `at`.
+    #[inline]
     pub(super) fn quote_at(&self, at: usize) -> Option<Quote> {
         let rest = self.bytes.get(at..)?;
         let second = rest.get(1);
@@ -47,9 +48,8 @@ impl Repairer<'_> {
         QUOTES.iter().copied().find(|quote| rest.starts_with(quote.open.as_bytes()))
     }
 
-    /// Reads the string that begins here, to behind its closing quote.
-    pub(super) fn string(&mut self, place: Place) -> String {
-        let Some(quote) = self.quote_at(self.at) else { return String::new() };
+    /// Reads the string that this quote opens here, to behind its closing quote.
+    pub(super) fn string(&mut self, quote: Quote, place: Place) -> String {
         self.at += quote.open.len();
         let start = self.at;
         let literal = self.is_windows_path(start);
@@ -68,9 +68,19 @@ impl Repairer<'_> {
             };
             at += found;
             if self.starts_with(at, closer) {
+                if place == Place::Key
+                    && let Some(end) = self.lost_key_quote(start, at)
+                {
+                    self.at = end;
+                    return self.text.get(start..end).unwrap_or_default().to_owned();
+                }
                 if self.ends_string(at, quote, place, &mut weight) {
-                    content.push_str(self.text.get(copied..at).unwrap_or_default());
+                    let last = self.text.get(copied..at).unwrap_or_default();
                     self.at = at + closer.len();
+                    if content.is_empty() {
+                        return last.to_owned();
+                    }
+                    content.push_str(last);
                     return content;
                 }
                 if let Some(end) = self.lost_quote(start, at, place, &weight) {
@@ -177,7 +187,7 @@ impl Repairer<'_> {
             Place::Member => match next {
                 b'}' => self.closing_is_believable(after),
                 b']' => self.arrays > 0 && self.closing_is_believable(after),
-                b',' => self.member_follows(self.skip_blank(after + 1)),
+                b',' | b';' => self.member_follows(self.skip_separators(after)),
                 b'/' => matches!(self.byte(after + 1), Some(b'/' | b'*')),
                 _ => {
                     let newline = self.bytes.get(at..after).unwrap_or_default().contains(&b'\n');
@@ -231,6 +241,15 @@ impl Repairer<'_> {
         }
     }
 
+    /// The next byte that is neither white space nor a comma or semicolon, of which there may be too many.
+    fn skip_separators(&self, at: usize) -> usize {
+        let mut at = at;
+        while self.byte(at).is_some_and(|byte| byte.is_ascii_whitespace() || matches!(byte, b',' | b';')) {
+            at += 1;
+        }
+        at
+    }
+
     fn member_follows(&self, at: usize) -> bool {
         match self.byte(at) {
             None | Some(b'}' | b'/' | b'#') => true,
@@ -246,6 +265,14 @@ impl Repairer<'_> {
         ) || ["true", "false", "null", "True", "False", "None"]
             .iter()
             .any(|word| self.starts_with(at, word.as_bytes()))
+    }
+
+    /// Where a key should have ended, if the quote at `at` opens its value: before the colon.
+    fn lost_key_quote(&self, start: usize, at: usize) -> Option<usize> {
+        if at > start + KEY_REACH || self.byte(self.skip_blank(at + 1)) == Some(b':') {
+            return None;
+        }
+        self.bytes.get(start..at).and_then(unclosed_key).map(|length| start + length)
     }
 
     /// Where the string should have ended, if the quote at `at` opens the next key: before the comma.

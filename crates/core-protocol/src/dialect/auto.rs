@@ -5,9 +5,8 @@
 use super::hermes::{self, Hermes};
 use super::qwen_xml::{self, FUNCTION};
 use super::{Dialect, McpXml, Opener};
+use crate::ToolCall;
 use crate::block::BlockReader;
-use crate::render::SchemaStyle;
-use crate::{ToolCall, ToolDefinition};
 
 const TAGS: &[&str] = &[
     "<use_mcp_tool>",
@@ -67,9 +66,5 @@ impl Dialect for Auto {
 
     fn split_results<'t>(&self, text: &'t str) -> Option<Vec<&'t str>> {
         Hermes.split_results(text).or_else(|| McpXml.split_results(text))
-    }
-
-    fn render_tools(&self, tools: &[ToolDefinition], style: SchemaStyle) -> String {
-        McpXml.render_tools(tools, style)
     }
 }

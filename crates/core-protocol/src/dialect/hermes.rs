@@ -50,14 +50,6 @@ impl Dialect for Hermes {
         format!("{OPEN}\n{{\"name\": {name}, \"arguments\": {arguments}}}\n{CLOSE}")
     }
 
-    fn render_results(&self, results: &[(&ToolCall, String)]) -> String {
-        render::tool_responses(results)
-    }
-
-    fn split_results<'t>(&self, text: &'t str) -> Option<Vec<&'t str>> {
-        render::split_tool_responses(text)
-    }
-
     fn render_tools(&self, tools: &[ToolDefinition], style: SchemaStyle) -> String {
         let mut section = String::from("<tools>");
         for tool in tools {

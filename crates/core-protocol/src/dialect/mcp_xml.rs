@@ -9,8 +9,7 @@ use crate::block::{
     Blank, BlockCall, BlockFault, BlockInput, BlockProgress, BlockReader, Look, read_arguments,
 };
 use crate::json_reader::{JsonRead, JsonReader};
-use crate::render::{self, SchemaStyle};
-use crate::{ArgumentRepair, Span, ToolCall, ToolDefinition, names};
+use crate::{ArgumentRepair, Span, ToolCall, names, render};
 
 const OPEN: &str = "<use_mcp_tool>";
 const CLOSE: &str = "</use_mcp_tool>";
@@ -61,10 +60,6 @@ impl Dialect for McpXml {
     /// The texts stand bare, so only one is ever found.
     fn split_results<'t>(&self, text: &'t str) -> Option<Vec<&'t str>> {
         Some(vec![text])
-    }
-
-    fn render_tools(&self, tools: &[ToolDefinition], style: SchemaStyle) -> String {
-        render::tools_by_server(tools, style)
     }
 }
 

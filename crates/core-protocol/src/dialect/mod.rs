@@ -2,7 +2,92 @@
 //!
 //! Decides what a dialect has to offer ([`Dialect`]) and which ones are built in ([`DialectName`]).
 //! Each dialect is one module; the scanner, the renderers and the conversion of histories know only
-//! the trait, so that a dialect from another crate is as good as those here.
+//! the trait, so that a dialect from another crate is as good as those here:
+//!
+//! ```
+//! use core_protocol::block::{BlockCall, BlockInput, BlockProgress, BlockReader, Look};
+//! use core_protocol::json_reader::{JsonRead, JsonReader};
+//! use core_protocol::{Dialect, Opener, ParseOptions, ToolCall, parse_arguments, parse_reply, render_call};
+//!
+//! /// `[CALL name]{…}[/CALL]`
+//! struct Brackets;
+//!
+//! const OPEN: &str = "[CALL ";
+//! const CLOSE: &str = "[/CALL]";
+//!
+//! impl Dialect for Brackets {
+//!     fn name(&self) -> &str {
+//!         "brackets"
+//!     }
+//!
+//!     fn tags(&self) -> &[&'static str] {
+//!         &[OPEN, CLOSE]
+//!     }
+//!
+//!     fn openers(&self) -> &[Opener] {
+//!         &[Opener { literal: OPEN, closer: CLOSE, bare: false }]
+//!     }
+//!
+//!     fn reader(&self, _opener: usize, start: usize) -> Box<dyn BlockReader> {
+//!         Box::new(Reader { name: start + OPEN.len(), json: None })
+//!     }
+//!
+//!     fn render_call(&self, call: &ToolCall) -> String {
+//!         format!("{OPEN}{}]{}{CLOSE}", call.tool, serde_json::json!(call.arguments))
+//!     }
+//! }
+//!
+//! /// Keeps its place: where the name begins, and once that is read, its end and what reads the JSON.
+//! struct Reader {
+//!     name: usize,
+//!     json: Option<(usize, JsonReader)>,
+//! }
+//!
+//! impl BlockReader for Reader {
+//!     fn read(&mut self, input: &BlockInput<'_>) -> BlockProgress {
+//!         if self.json.is_none() {
+//!             match input.text[self.name..].find(']') {
+//!                 Some(end) => self.json = Some((self.name + end, JsonReader::new(self.name + end + 1))),
+//!                 None if input.complete => return BlockProgress::fault(self.name, "`]` is expected"),
+//!                 None => return BlockProgress::More,
+//!             }
+//!         }
+//!         let Some((name_end, json)) = &mut self.json else { return BlockProgress::More };
+//!         let end = match json.read(input.text, input.complete) {
+//!             JsonRead::End(end) => end,
+//!             JsonRead::More if !input.complete => return BlockProgress::More,
+//!             JsonRead::More => return BlockProgress::fault(input.text.len(), "the text ends in the call"),
+//!             JsonRead::Broken { at, suspect, problem } => {
+//!                 return BlockProgress::fault_from(at, suspect, problem);
+//!             }
+//!         };
+//!         match input.literal_at(end, &[CLOSE]) {
+//!             Look::More => return BlockProgress::More,
+//!             Look::Absent => return BlockProgress::fault(end, "`[/CALL]` is expected"),
+//!             Look::Found(_) => {}
+//!         }
+//!         match parse_arguments(&input.text[*name_end + 1..end]) {
+//!             Ok(read) => BlockProgress::Call(Box::new(BlockCall {
+//!                 end: end + CLOSE.len(),
+//!                 id: None,
+//!                 server: String::new(),
+//!                 server_span: None,
+//!                 tool: input.text[self.name..*name_end].to_owned(),
+//!                 arguments: read.arguments,
+//!                 repaired: read.repaired,
+//!             })),
+//!             Err(error) => BlockProgress::fault(end, error.to_string()),
+//!         }
+//!     }
+//! }
+//!
+//! let reply = "<think>[CALL no]{}[/CALL]</think>So: [CALL look]{\"for\": \"[/CALL]\"}[/CALL]";
+//! let parsed = parse_reply(reply, &ParseOptions::new(&Brackets));
+//! assert_eq!(parsed.calls.len(), 1);
+//! assert_eq!(render_call(&Brackets, &parsed.calls[0]), "[CALL look]{\"for\":\"[/CALL]\"}[/CALL]");
+//! ```
+//!
+//! The incremental parser reads it as well, and a history can be converted into it.
 
 mod auto;
 mod hermes;
@@ -13,7 +98,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::block::BlockReader;
-use crate::render::SchemaStyle;
+use crate::render::{self, SchemaStyle};
 use crate::{ToolCall, ToolDefinition};
 
 pub use auto::Auto;
@@ -102,12 +187,20 @@ pub trait Dialect: Send + Sync {
     /// Writes a call. Names are written as they are; they must not hold tags.
     fn render_call(&self, call: &ToolCall) -> String;
 
-    /// Writes the results of one turn's calls, in order, as the text of one user message.
-    fn render_results(&self, results: &[(&ToolCall, String)]) -> String;
+    /// Writes the results of one turn's calls, in order, as the text of one user message. If not said
+    /// otherwise, a `<tool_response>` element for each.
+    fn render_results(&self, results: &[(&ToolCall, String)]) -> String {
+        render::tool_responses(results)
+    }
 
     /// The texts that [`Dialect::render_results`] put into a message; none where it cannot be told.
-    fn split_results<'t>(&self, text: &'t str) -> Option<Vec<&'t str>>;
+    fn split_results<'t>(&self, text: &'t str) -> Option<Vec<&'t str>> {
+        render::split_tool_responses(text)
+    }
 
-    /// Writes the tool section of a system prompt.
-    fn render_tools(&self, tools: &[ToolDefinition], style: SchemaStyle) -> String;
+    /// Writes the tool section of a system prompt. If not said otherwise, a heading for each server and
+    /// each tool with its schema.
+    fn render_tools(&self, tools: &[ToolDefinition], style: SchemaStyle) -> String {
+        render::tools_by_server(tools, style)
+    }
 }

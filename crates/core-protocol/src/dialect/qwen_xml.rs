@@ -6,6 +6,7 @@
 //! where a value holds tags that could not be told from the call's own.
 
 use serde_json::{Map, Value};
+use std::collections::HashSet;
 
 use super::hermes::{self, CLOSE, OPEN};
 use super::{Dialect, Opener};
@@ -54,19 +55,16 @@ impl Dialect for QwenXml {
     }
 
     fn render_call(&self, call: &ToolCall) -> String {
+        let function = names::join(&call.server, &call.tool);
         let texts: Vec<(&String, String)> =
             call.arguments.iter().map(|(name, value)| (name, value_text(value))).collect();
         let is_plain = |(name, text): &(&String, String)| {
-            !name.is_empty()
-                && name.len() <= MAX_NAME
-                && name.trim() == name.as_str()
-                && !name.contains(['<', '>', '\n', '"', '\''])
-                && !TAGS.iter().any(|tag| text.contains(tag))
+            is_plain_name(name) && name.len() <= MAX_NAME && !TAGS.iter().any(|tag| text.contains(tag))
         };
-        if !texts.iter().all(is_plain) {
+        if !is_plain_name(&function) || !texts.iter().all(is_plain) {
             return hermes::Hermes.render_call(call);
         }
-        let mut written = format!("{OPEN}\n{FUNCTION}{}>\n", names::join(&call.server, &call.tool));
+        let mut written = format!("{OPEN}\n{FUNCTION}{function}>\n");
         for (name, text) in &texts {
             written.push_str(&format!("{PARAMETER}{name}>\n{text}\n{PARAMETER_CLOSE}\n"));
         }
@@ -76,17 +74,14 @@ impl Dialect for QwenXml {
         written
     }
 
-    fn render_results(&self, results: &[(&ToolCall, String)]) -> String {
-        render::tool_responses(results)
-    }
-
-    fn split_results<'t>(&self, text: &'t str) -> Option<Vec<&'t str>> {
-        render::split_tool_responses(text)
-    }
-
     fn render_tools(&self, tools: &[ToolDefinition], style: SchemaStyle) -> String {
         render::tools_as_xml(tools, style)
     }
+}
+
+/// Whether a name is read back as it was written into a tag.
+fn is_plain_name(name: &str) -> bool {
+    !name.is_empty() && name.trim() == name && !name.contains(['<', '>', '\n', '"', '\''])
 }
 
 /// A value without quotes: text as it is, everything else as JSON.
@@ -139,6 +134,8 @@ pub(super) struct Reader {
     function: Span,
     /// Names and values, in order.
     parameters: Vec<(Span, Span)>,
+    /// The names, to be looked up: there may be very many.
+    given: HashSet<String>,
 }
 
 impl Reader {
@@ -155,7 +152,15 @@ impl Reader {
 
     fn at(start: usize, outer: bool, stage: Stage) -> Self {
         let function = Span::new(start, start);
-        Self { outer, start, blank: Blank::default(), stage, function, parameters: Vec::new() }
+        Self {
+            outer,
+            start,
+            blank: Blank::default(),
+            stage,
+            function,
+            parameters: Vec::new(),
+            given: HashSet::new(),
+        }
     }
 
     fn go(&mut self, stage: Stage) -> Option<BlockProgress> {
@@ -194,7 +199,7 @@ impl Reader {
             return Look::Absent;
         }
         let raw = Span::new(start, end).of(input.text);
-        let name = raw.trim().trim_matches(['"', '\'']);
+        let name = raw.trim().trim_matches(['"', '\'']).trim();
         let left = raw.find(name).unwrap_or(0);
         Look::Found((Span::new(start + left, start + left + name.len()), end + 1))
     }
@@ -262,7 +267,7 @@ impl Reader {
                     return self.more(search);
                 }
                 return match search.candidate {
-                    Some(end) => self.end_value(search, end, end),
+                    Some(end) => self.end_value(input, search, end, end),
                     None => Some(BlockProgress::fault_from(
                         input.text.len(),
                         search.start,
@@ -288,14 +293,14 @@ impl Reader {
                     match input.literal_at(follows, AFTER_VALUE) {
                         Look::More => return self.more(search),
                         Look::Absent if !input.ends_at(follows) => {}
-                        _ => return self.end_value(search, found, after),
+                        _ => return self.end_value(input, search, found, after),
                     }
                 }
                 // <parameter=
                 1 if search.functions > 0 => search.parameters += 1,
                 1 => match self.begins_parameter(input, &search, after) {
                     Look::More => return self.more(search),
-                    Look::Found(()) => return self.end_value(search, found, found),
+                    Look::Found(()) => return self.end_value(input, search, found, found),
                     Look::Absent => search.parameters += 1,
                 },
                 // </function>
@@ -308,13 +313,13 @@ impl Reader {
                     match input.literal_at(follows, &[CLOSE, OPEN, FUNCTION]) {
                         Look::More => return self.more(search),
                         Look::Absent if self.outer && !input.ends_at(follows) => {}
-                        _ => return self.end_value(search, found, found),
+                        _ => return self.end_value(input, search, found, found),
                     }
                 }
                 // <function= and <tool_call>
                 3 | 5 => {
                     if let Some(end) = search.candidate {
-                        return self.end_value(search, end, end);
+                        return self.end_value(input, search, end, end);
                     }
                     let open = if tag == 3 { &mut search.functions } else { &mut search.outers };
                     *open += 1;
@@ -350,8 +355,7 @@ impl Reader {
             return if may_grow { Look::More } else { Look::Absent };
         };
         let name = Span::new(after, end).of(input.text).trim();
-        let is_given = self.parameters.iter().map(|(given, _)| given).chain([&search.name]);
-        if is_given.into_iter().any(|given| given.of(input.text) == name) {
+        if self.given.contains(name) || search.name.of(input.text) == name {
             return Look::Absent;
         }
         let known = self
@@ -360,7 +364,14 @@ impl Reader {
         if known.is_none_or(|parameters| parameters.has(name)) { Look::Found(()) } else { Look::Absent }
     }
 
-    fn end_value(&mut self, search: ValueSearch, end: usize, next: usize) -> Option<BlockProgress> {
+    fn end_value(
+        &mut self,
+        input: &BlockInput<'_>,
+        search: ValueSearch,
+        end: usize,
+        next: usize,
+    ) -> Option<BlockProgress> {
+        self.given.insert(search.name.of(input.text).to_owned());
         self.parameters.push((search.name, Span::new(search.start, end)));
         self.go(Stage::Parameters { at: next })
     }

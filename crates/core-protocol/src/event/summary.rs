@@ -139,6 +139,17 @@ pub struct UsageTotals {
     pub cache_write: u64,
 }
 
+/// Citations of a report.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CitationCounts {
+    /// All of them.
+    pub total: u32,
+    /// Those whose source appeared in a tool result of the run or among its files.
+    pub verified: u32,
+    /// Sources that are cited and appeared nowhere, each once; they are marked in the report.
+    pub unknown: Vec<String>,
+}
+
 /// An error as users and programs meet it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorReport {
@@ -155,7 +166,8 @@ pub struct ErrorReport {
 pub struct RunSummary {
     /// How it ended.
     pub status: RunStatus,
-    /// The short answer; null where there is none.
+    /// The short answer, or the report with its citations checked; null where there is none, and in the log where it
+    /// is a report, which `final_answer` owns.
     pub answer: Option<String>,
     /// The whole last reply; null in the log, where the message owns it.
     pub final_text: Option<String>,
@@ -189,8 +201,14 @@ pub struct RunSummary {
     pub overhead_ms: u64,
     /// Summaries of the passes that failed.
     pub failure_summaries: Vec<String>,
+    /// The citations of a report; left out with a short answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub citations: Option<CitationCounts>,
     /// What stopped it, where something did; null otherwise.
     pub error: Option<ErrorReport>,
+    /// The run's directory, in the log; programs that made the run know it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_dir: Option<String>,
 }
 
 impl RunSummary {
@@ -216,7 +234,9 @@ impl RunSummary {
             tool_ms: 0,
             overhead_ms: 0,
             failure_summaries: Vec::new(),
+            citations: None,
             error,
+            run_dir: None,
         }
     }
 }

@@ -64,18 +64,28 @@ pub struct MalformedCall {
 }
 
 /// The function name under which a tool is offered: `server-tool`, with characters that providers
-/// refuse replaced by `_`, at most [`MAX_FUNCTION_NAME`] bytes.
+/// refuse replaced by `_`, at most [`MAX_FUNCTION_NAME`] bytes. A name that had to be changed ends in a
+/// digest of what it was, so that no two tools are offered under one name.
 #[must_use]
 pub fn function_name(server: &str, tool: &str) -> String {
-    let mut name: String = names::join(server, tool)
+    let full = names::join(server, tool);
+    let mut name: String = full
         .chars()
         .map(|character| match character {
             'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => character,
             _ => '_',
         })
         .collect();
-    name.truncate(MAX_FUNCTION_NAME);
+    if name != full || name.len() > MAX_FUNCTION_NAME {
+        let digest = format!("-{:08x}", fnv1a(full.as_bytes()));
+        name.truncate(MAX_FUNCTION_NAME - digest.len());
+        name.push_str(&digest);
+    }
     name
+}
+
+fn fnv1a(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
 /// Server and tool of a function name: a known tool that is offered under it, else as [`names::split`].

@@ -51,8 +51,14 @@ const NAMES: &[&str] = &[
     "quoting",
 ];
 
-/// Replaces the placeholders of a shared case.
+/// Text that needs no escapes in JSON and is too long for a table.
+fn twelve_kilobytes() -> String {
+    "x < y {<tool>} </tool> ".repeat(12_000 / 23)
+}
+
+/// Replaces the placeholders of a case.
 fn expand(text: &str, writer: DialectName) -> String {
+    let text = &text.replace("{12 KB}", &twelve_kilobytes());
     let dialect = writer.dialect();
     let opener = dialect.openers()[0];
     let first = render_call(dialect, &named_call("1").expect("call 1"));
@@ -77,6 +83,7 @@ fn expected_call(value: &str) -> (ToolCall, Option<String>, Option<String>) {
     if let Some(call) = named_call(value) {
         return (call, None, None);
     }
+    let value = &value.replace("{12 KB}", &twelve_kilobytes());
     let parts: Vec<&str> = value.split('|').map(str::trim).collect();
     let arguments: Map<String, Value> =
         serde_json::from_str(parts[2]).unwrap_or_else(|error| panic!("{value}: {error}"));
@@ -138,14 +145,41 @@ fn check(case: &Case, reader: DialectName, writer: DialectName) {
         assert!(*problem == "*" || block.problem.contains(problem), "{label}: problem {:?}", block.problem);
         let line = input[..block.offset].matches('\n').count() + 1;
         assert_eq!(block.line, line, "{label}: line");
+        assert!(block.span.of(&input).contains(&block.excerpt), "{label}: excerpt {:?}", block.excerpt);
+    }
+    for (place, block) in case.all("where").zip(&reply.malformed) {
+        let found = format!("line {} byte {} {:?}", block.line, block.offset, block.excerpt);
+        assert_eq!(found, place, "{label}: where");
     }
     let stray: Vec<String> = case.all("stray").map(|tag| expand(tag, writer)).collect();
     if !stray.is_empty() {
         let found: Vec<_> = reply.stray_tags.iter().map(|tag| tag.tag.to_string()).collect();
         assert_eq!(found, stray, "{label}: stray tags");
     }
+    for call in &reply.calls {
+        DialectName::ALL.iter().for_each(|dialect| assert_written_again(&label, call, *dialect));
+    }
     for size in [1, 2, 3, 7, 64] {
         assert_eq!(stream_reply(input.as_bytes(), size, &options), reply, "{label}: in pieces of {size}");
+    }
+}
+
+/// The call, written in a dialect and read again where its tool is known, is the same. `qwen_xml` has no
+/// types of its own, so its values are not compared here.
+fn assert_written_again(label: &str, call: &ToolCall, dialect: DialectName) {
+    let tools = [ToolDefinition {
+        server: call.server.clone(),
+        name: call.tool.clone(),
+        description: String::new(),
+        input_schema: json!({}),
+    }];
+    let written = render_call(dialect.dialect(), call);
+    let options = ParseOptions { known_tools: &tools, ..ParseOptions::new(dialect.dialect()) };
+    let again = parse_reply(&written, &options);
+    let [read] = again.calls.as_slice() else { panic!("{label}: {written} is read as {again:?}") };
+    assert_eq!((&read.server, &read.tool), (&call.server, &call.tool), "{label}: {written}");
+    if dialect != DialectName::QwenXml {
+        assert_eq!(read.arguments, call.arguments, "{label}: {written}");
     }
 }
 

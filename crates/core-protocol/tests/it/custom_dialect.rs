@@ -3,11 +3,12 @@
 use core_protocol::block::{BlockCall, BlockInput, BlockProgress, BlockReader, Look};
 use core_protocol::json_reader::{JsonRead, JsonReader};
 use core_protocol::{
-    Dialect, Opener, Outcome, ParseOptions, SchemaStyle, ToolCall, ToolDefinition, parse_arguments,
-    parse_reply, render_call,
+    Dialect, DialectName, Message, Opener, Outcome, ParseOptions, SchemaStyle, ToolCall, convert_history,
+    parse_arguments, parse_reply, render_call, render_results, render_tool_section,
 };
 use serde_json::{Map, json};
 
+use crate::calls::known_tools;
 use crate::stream::stream_reply;
 
 /// `[CALL name]{…}[/CALL]`
@@ -35,18 +36,6 @@ impl Dialect for Brackets {
 
     fn render_call(&self, call: &ToolCall) -> String {
         format!("{OPEN}{}]{}{CLOSE}", call.tool, json!(call.arguments))
-    }
-
-    fn render_results(&self, results: &[(&ToolCall, String)]) -> String {
-        results.iter().map(|(_, text)| text.as_str()).collect()
-    }
-
-    fn split_results<'t>(&self, text: &'t str) -> Option<Vec<&'t str>> {
-        Some(vec![text])
-    }
-
-    fn render_tools(&self, tools: &[ToolDefinition], _style: SchemaStyle) -> String {
-        tools.iter().map(|tool| format!("{}\n", tool.name)).collect()
     }
 }
 
@@ -149,15 +138,23 @@ impl Dialect for Lying {
     fn render_call(&self, _call: &ToolCall) -> String {
         String::new()
     }
-    fn render_results(&self, _results: &[(&ToolCall, String)]) -> String {
-        String::new()
-    }
-    fn split_results<'t>(&self, _text: &'t str) -> Option<Vec<&'t str>> {
-        None
-    }
-    fn render_tools(&self, _tools: &[ToolDefinition], _style: SchemaStyle) -> String {
-        String::new()
-    }
+}
+
+#[test]
+fn what_it_leaves_out_is_written_in_the_usual_way() {
+    let call = ToolCall::new("", "look", Map::new());
+    let results = [(&call, "one".to_owned()), (&call, "two".to_owned())];
+    let written = render_results(&Brackets, &results);
+    assert_eq!(Brackets.split_results(&written), Some(vec!["one", "two"]));
+    let tools = known_tools();
+    let section = render_tool_section(&Brackets, &tools, SchemaStyle::Json);
+    assert_eq!(section, render_tool_section(DialectName::McpXml.dialect(), &tools, SchemaStyle::Json));
+
+    let history = [Message::assistant(render_call(&Brackets, &call)), Message::user(written)];
+    let hermes = DialectName::Hermes.dialect();
+    let converted = convert_history(&history, &ParseOptions::new(&Brackets), hermes);
+    assert_eq!(converted[0], Message::assistant(render_call(hermes, &call)));
+    assert_eq!(convert_history(&converted, &ParseOptions::new(hermes), &Brackets)[0], history[0]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use core_protocol::{DialectName, ParseOptions, StreamParser, last_boxed, parse_a
 const HEAD: &str = "<use_mcp_tool><server_name>s</server_name><tool_name>t</tool_name><arguments>";
 
 fn hostile_texts() -> Vec<String> {
-    let many = 6_000;
+    let many = 4_000;
     let call = format!("{HEAD}{{\"a\": \"b\"}}</arguments>");
     vec![
         "<use_mcp_tool>".repeat(many),
@@ -38,7 +38,9 @@ fn hostile_texts() -> Vec<String> {
         ),
         format!("<tool_call><function=f><parameter=p>{}", "</parameter> ".repeat(many)),
         format!("<tool_call><function=f><parameter=p>{}", "<parameter=".repeat(many)),
-        format!("<tool_call><function=f>{}", "<parameter=p></parameter>".repeat(2_000)),
+        format!("<tool_call><function=f>{}", "<parameter=p></parameter>".repeat(many)),
+        format!("<tool_call><function=f>{}", "<parameter=p>x<parameter=q>y</parameter>".repeat(many)),
+        "<tool_call><function=f><parameter=p><function=f></function>".repeat(many),
         "<function=".repeat(many),
         "\n{\"name\":[".repeat(many),
         format!("\n{{\"name\":[{}", "\n{\"name\":1},".repeat(many)),

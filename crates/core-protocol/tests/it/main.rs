@@ -5,6 +5,7 @@
 mod arguments;
 mod boxed;
 mod calls;
+mod categories;
 mod convert;
 mod custom_dialect;
 mod linear;
@@ -14,4 +15,6 @@ mod properties;
 mod render;
 mod schema;
 mod stream;
+mod summary;
 mod table;
+mod types;

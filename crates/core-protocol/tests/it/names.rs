@@ -25,6 +25,9 @@ fn names_are_told_apart() {
         ("x-", ("", "x-"), ("", "x-")),
         ("-", ("", "-"), ("", "-")),
         ("", ("", ""), ("", "")),
+        ("srv - tool", ("srv", "tool"), ("srv", "tool")),
+        ("fs- list", ("fs", "list"), ("fs", "list")),
+        ("fs- ", ("", "fs- "), ("", "fs- ")),
     ] {
         assert_eq!(split(name, &[]), without, "{name} without known tools");
         assert_eq!(split(name, &known), with, "{name} with known tools");

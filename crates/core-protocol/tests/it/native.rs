@@ -1,7 +1,10 @@
 //! Native calls: what providers send is read, and what is sent back is what they expect.
 
-use core_protocol::ArgumentRepair;
-use core_protocol::native::{AnthropicBlocks, NativeShape, OpenAiChat, OpenAiResponses};
+use core_protocol::native::{
+    AnthropicBlocks, MAX_FUNCTION_NAME, NativeShape, OpenAiChat, OpenAiResponses, function_name,
+    split_function_name,
+};
+use core_protocol::{ArgumentRepair, ToolCall, ToolDefinition};
 use serde_json::{Value, json};
 
 use crate::calls::known_tools;
@@ -125,4 +128,43 @@ fn results_and_definitions() {
     assert_eq!(OpenAiChat.render_tool(tool)["function"]["name"], "fs-read-file");
     assert_eq!(OpenAiResponses.render_tool(tool)["parameters"], tool.input_schema);
     assert_eq!(AnthropicBlocks.render_tool(tool)["input_schema"], tool.input_schema);
+}
+
+/// Tools whose names are the same once they are cut, or once characters are replaced.
+#[test]
+fn tools_whose_names_coincide_are_told_apart() {
+    let long = "x".repeat(60);
+    let tools: Vec<ToolDefinition> = [
+        ("server", format!("{long}_one")),
+        ("server", format!("{long}_two")),
+        ("server", format!("{long}_one_more")),
+        ("files", "read.all".to_owned()),
+        ("files", "read all".to_owned()),
+        ("files", "read_all".to_owned()),
+        ("größe", "t".to_owned()),
+        ("grö_e", "t".to_owned()),
+        ("", long.clone()),
+        ("", format!("{long}{long}")),
+    ]
+    .into_iter()
+    .map(|(server, name)| ToolDefinition {
+        server: server.to_owned(),
+        name,
+        description: String::new(),
+        input_schema: json!({"type": "object"}),
+    })
+    .collect();
+    for tool in &tools {
+        let name = function_name(&tool.server, &tool.name);
+        assert!(name.len() <= MAX_FUNCTION_NAME, "{name}");
+        assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)), "{name}");
+        assert_eq!(split_function_name(&name, &tools), (tool.server.clone(), tool.name.clone()), "{name}");
+        for shape in SHAPES {
+            let call =
+                ToolCall { id: "a".into(), ..ToolCall::new(&*tool.server, &*tool.name, Default::default()) };
+            let read = shape.read_calls(&[shape.render_call(&call)], &tools);
+            assert_eq!(read.calls, [call], "{} {name}", shape.name());
+        }
+    }
+    assert_eq!(function_name("files", "read_all"), "files-read_all", "a good name stays");
 }

@@ -1,7 +1,8 @@
 //! The incremental parser: any split gives what the whole text gives, and what it tells adds up.
 
 use core_protocol::{
-    DialectName, ParseEvent, ParseOptions, ParsedReply, StreamError, StreamParser, ToolCall, parse_reply,
+    DialectName, MAX_MALFORMED, ParseEvent, ParseOptions, ParsedReply, StreamError, StreamParser, ToolCall,
+    parse_reply,
 };
 
 /// What the events of a stream come to for somebody who only listens.
@@ -83,6 +84,27 @@ fn text_is_told_at_once_and_only_a_partial_tag_is_held_back() {
         events(&["Hello <", "b> wor", "ld <use_mcp", "_tool is", " it"], &options),
         ["text \"Hello \"", "text \"<b> wor\"", "text \"ld \"", "text \"<use_mcp_tool is\"", "text \" it\""]
     );
+}
+
+#[test]
+fn no_dialect_holds_back_more_than_its_longest_tag() {
+    let text = "a < b <use_mcp_too <thin </think </argument <tool_cal <functio x {\"nam <é </use_mcp_to";
+    for dialect in DialectName::ALL {
+        let dialect = dialect.dialect();
+        let tags =
+            dialect.tags().iter().copied().chain(dialect.openers().iter().map(|opener| opener.literal));
+        let longest = tags.chain(["</think>"]).map(str::len).max().unwrap_or(0);
+        let mut parser = StreamParser::new(ParseOptions::new(dialect));
+        let mut told = 0;
+        for (at, byte) in text.bytes().enumerate() {
+            parser.push(&[byte], |event| match event {
+                ParseEvent::TextDelta(text) => told += text.len(),
+                event => panic!("{event:?}"),
+            });
+            assert!(at + 1 - told < longest, "{}: {} bytes of {at} held back", dialect.name(), at + 1 - told);
+        }
+        parser.finish(|event| assert_eq!(event, ParseEvent::TextDelta(&text[told..]))).expect("UTF-8");
+    }
 }
 
 #[test]
@@ -184,6 +206,58 @@ fn bytes_that_are_not_utf8_are_an_error_at_the_end_only() {
             assert_eq!(read.text.as_bytes(), &bytes[..offset]);
             assert_eq!(told, read.text);
             assert!(error.to_string().contains("UTF-8") && error.is_retryable());
+        }
+    }
+}
+
+#[test]
+fn what_was_read_before_bad_bytes_is_kept() {
+    let mut parser = StreamParser::new(ParseOptions::new(DialectName::McpXml.dialect()));
+    let bytes = [b"a ", CALL.as_bytes(), b" b \xff ", CALL.as_bytes()].concat();
+    parser.push(&bytes, |_| {});
+    parser.push(b"more", |event| panic!("nothing is told after bad bytes: {event:?}"));
+    let StreamError::InvalidUtf8 { offset, read } = parser.finish(|_| {}).expect_err("not UTF-8") else {
+        panic!("another error");
+    };
+    assert_eq!((offset, read.reply.calls.len()), (2 + CALL.len() + 3, 1));
+    assert_eq!(read.reply.text(&read.text), "a  b ");
+}
+
+#[test]
+fn text_and_bytes_may_be_mixed() {
+    let options = ParseOptions::new(DialectName::McpXml.dialect());
+    let text = format!("é {CALL} <use_mcp ü");
+    for at in (0..text.len()).filter(|at| text.is_char_boundary(*at)) {
+        let (front, back) = text.split_at(at);
+        let mut parser = StreamParser::new(options);
+        parser.push_str(front, |_| {});
+        parser.push(back.as_bytes(), |_| {});
+        assert_eq!(parser.finish(|_| {}).expect("UTF-8").reply, parse_reply(&text, &options), "at {at}");
+    }
+    let mut parser = StreamParser::new(options);
+    parser.push(b"a\xc3", |_| {});
+    parser.push_str("b", |_| {});
+    parser.push_str("c", |_| {});
+    let error = parser.finish(|_| {}).expect_err("a character is cut");
+    assert!(matches!(error, StreamError::InvalidUtf8 { offset: 1, .. }), "{error}");
+}
+
+/// Reports are bounded; what is broken beyond them is text, and calls are found all the same.
+#[test]
+fn only_so_many_broken_blocks_are_reported() {
+    for dialect in DialectName::ALL {
+        let options = ParseOptions::new(dialect.dialect());
+        let opener = dialect.dialect().openers()[0].literal;
+        let call =
+            core_protocol::render_call(dialect.dialect(), &ToolCall::new("s", "t", Default::default()));
+        let broken = format!("{opener} ").repeat(MAX_MALFORMED + 500);
+        let text = format!("{broken}{call}{broken}</think>{broken}{call} end");
+        let reply = parse_reply(&text, &options);
+        crate::calls::assert_covers(dialect.as_str(), &text, &reply);
+        assert_eq!((reply.calls.len(), reply.malformed.len()), (1, MAX_MALFORMED), "{}", dialect.as_str());
+        assert_eq!(reply.text(&text), format!("{broken} end"));
+        for size in [7, 1000] {
+            assert_eq!(stream_reply(text.as_bytes(), size, &options), reply, "{}", dialect.as_str());
         }
     }
 }

@@ -11,8 +11,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use crate::engine::EngineSettings;
-use crate::function_name::FunctionNames;
+use crate::engine::{EngineSettings, call_id_prefix, check_abilities, json_bytes};
 use crate::http::HttpEndpoint;
 use crate::provider::EventStream;
 use crate::quirks::{AssistantPrefix, Auth};
@@ -45,6 +44,7 @@ impl Messages {
             sampling: settings.sampling,
             extra_body: settings.extra_body,
             max_tokens: settings.max_tokens,
+            stop_tags: settings.stop_tags,
         };
         let quirks = &shape.quirks;
         let prefix = quirks.assistant_prefix.unwrap_or_default();
@@ -58,6 +58,13 @@ impl Messages {
             context_length: settings.context_length,
         };
         Ok(Self { name: settings.provider, http: Arc::new(http), shape, capabilities, facts: settings.facts })
+    }
+}
+
+impl Messages {
+    fn body(&self, request: &ChatRequest) -> Result<Vec<u8>, LlmError> {
+        check_abilities(self.capabilities, request, self.http.endpoint())?;
+        json_bytes(&self.shape.body(request), self.http.endpoint())
     }
 }
 
@@ -76,23 +83,18 @@ impl Provider for Messages {
     }
 
     async fn stream(&self, request: &ChatRequest) -> Result<EventStream, LlmError> {
-        let endpoint = Arc::clone(self.http.endpoint());
-        if request.continue_final_message && !self.capabilities.assistant_prefix {
-            return Err(LlmError::Unsupported { endpoint, feature: "going on with an assistant message" });
-        }
-        if !request.tools.is_empty() && !self.capabilities.native_tools {
-            return Err(LlmError::Unsupported { endpoint, feature: "native tool calling" });
-        }
-        let body = serde_json::to_vec(&self.shape.body(request)).map_err(|error| {
-            LlmError::InvalidRequest { endpoint, status: None, detail: error.to_string() }
-        })?;
-        let response = self.http.post(body).await?;
-        let assembler = reply::ReplyAssembler::new(
-            Arc::clone(&self.http),
-            FunctionNames::new(&request.tools),
-            format!("call_{}_", request.messages.len()),
-        );
+        let response = self.http.post(self.body(request)?).await?;
+        let assembler = reply::ReplyAssembler::new(reply::ReplyContext {
+            http: Arc::clone(&self.http),
+            tools: Arc::clone(&request.tools),
+            call_prefix: call_id_prefix(request),
+            stop_tags: self.shape.stop_tags,
+        });
         Ok(wire::read(Arc::clone(&self.http), response, assembler))
+    }
+
+    fn request_body(&self, request: &ChatRequest) -> Result<Option<Vec<u8>>, LlmError> {
+        self.body(request).map(Some)
     }
 
     fn describe(&self) -> Map<String, Value> {

@@ -7,15 +7,46 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use core_protocol::{Completion, ContentBlock, FinishReason, Message, Role, Usage};
-use serde_json::Value;
+use core_protocol::native::AnthropicBlocks;
+use core_protocol::{Completion, ContentBlock, FinishReason, Message, Role, ToolDefinition, Usage};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
-use crate::function_name::FunctionNames;
 use crate::http::HttpEndpoint;
-use crate::native_call::RawCall;
+use crate::lenient_json::{Number, Object, Text};
+use crate::native_call::{CallReader, RawCall};
 use crate::sse::SseEvent;
-use crate::wire::{Assembler, error_in, event_json};
-use crate::{LlmError, StreamEvent, classify};
+use crate::stop_tags::StopTags;
+use crate::wire::{Assembler, check_error, event_json};
+use crate::{LlmError, StreamEvent};
+
+/// What most events of a stream are: a piece of a content block.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct BlockDelta<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    index: Number,
+    #[serde(borrow)]
+    delta: Object<Delta<'a>>,
+    error: Option<Value>,
+}
+
+/// The piece itself; the field that holds it depends on its type.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Delta<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    text: Text<'a>,
+    #[serde(borrow)]
+    thinking: Text<'a>,
+    #[serde(borrow)]
+    signature: Text<'a>,
+    #[serde(borrow)]
+    partial_json: Text<'a>,
+}
 
 /// A content block while it grows.
 enum Block {
@@ -26,13 +57,22 @@ enum Block {
     Other,
 }
 
+/// What the assembler must know of the request.
+pub(super) struct ReplyContext {
+    pub(super) http: Arc<HttpEndpoint>,
+    pub(super) tools: Arc<[ToolDefinition]>,
+    /// What the ids of calls without one begin with.
+    pub(super) call_prefix: String,
+    pub(super) stop_tags: Option<StopTags>,
+}
+
 /// Gathers a reply.
 pub(super) struct ReplyAssembler {
-    http: Arc<HttpEndpoint>,
-    names: FunctionNames,
-    call_prefix: String,
+    context: ReplyContext,
     blocks: BTreeMap<u64, Block>,
     stop: Option<String>,
+    /// The stop sequence at which the reply ended.
+    stopped_at: Option<String>,
     usage: Tokens,
     model: Option<String>,
     started: bool,
@@ -49,13 +89,12 @@ struct Tokens {
 }
 
 impl ReplyAssembler {
-    pub(super) fn new(http: Arc<HttpEndpoint>, names: FunctionNames, call_prefix: String) -> Self {
+    pub(super) fn new(context: ReplyContext) -> Self {
         Self {
-            http,
-            names,
-            call_prefix,
+            context,
             blocks: BTreeMap::new(),
             stop: None,
+            stopped_at: None,
             usage: Tokens::default(),
             model: None,
             started: false,
@@ -94,7 +133,7 @@ impl ReplyAssembler {
                     id: text("id"),
                     name: text("name"),
                     arguments: input.map(Value::to_string).unwrap_or_default(),
-                    provider_data: None,
+                    ..RawCall::default()
                 })
             }
             _ => Block::Other,
@@ -103,49 +142,82 @@ impl ReplyAssembler {
         out.push_back(StreamEvent::Progress);
     }
 
-    fn block_delta(&mut self, index: u64, delta: &Value, out: &mut VecDeque<StreamEvent>) {
-        let text = |name: &str| delta.get(name).and_then(Value::as_str).unwrap_or_default();
-        match (delta.get("type").and_then(Value::as_str).unwrap_or_default(), self.blocks.get_mut(&index)) {
+    fn block_delta(&mut self, index: u64, delta: &Delta<'_>, out: &mut VecDeque<StreamEvent>) {
+        match (delta.kind.or_empty(), self.blocks.get_mut(&index)) {
             ("text_delta", Some(Block::Text(grown))) => {
-                grown.push_str(text("text"));
-                out.push_back(StreamEvent::TextDelta(text("text").to_owned()));
+                grown.push_str(delta.text.or_empty());
+                out.push_back(StreamEvent::TextDelta(delta.text.or_empty().to_owned()));
             }
             ("thinking_delta", Some(Block::Thinking { text: grown, .. })) => {
-                grown.push_str(text("thinking"));
-                out.push_back(StreamEvent::ThinkingDelta(text("thinking").to_owned()));
+                grown.push_str(delta.thinking.or_empty());
+                out.push_back(StreamEvent::ThinkingDelta(delta.thinking.or_empty().to_owned()));
             }
             ("signature_delta", Some(Block::Thinking { signature, .. })) => {
-                signature.push_str(text("signature"));
+                signature.push_str(delta.signature.or_empty());
                 out.push_back(StreamEvent::Progress);
             }
             ("input_json_delta", Some(Block::Call(call))) => {
-                call.arguments.push_str(text("partial_json"));
+                call.arguments.push_str(delta.partial_json.or_empty());
                 out.push_back(StreamEvent::Progress);
             }
             _ => {}
         }
     }
+
+    fn take_stop(&mut self, message: &Value) {
+        let word = |name: &str| message.get(name).and_then(Value::as_str).map(str::to_owned);
+        self.stop = word("stop_reason").or(self.stop.take());
+        self.stopped_at = word("stop_sequence").or(self.stopped_at.take());
+    }
+
+    /// Puts a closing tag back that the server took out of the end of the text.
+    fn mend_end(&mut self, out: &mut VecDeque<StreamEvent>) {
+        let Some(tags) = self.context.stop_tags else { return };
+        let texts = self.blocks.values_mut().filter_map(|block| match block {
+            Block::Text(text) => Some(text),
+            _ => None,
+        });
+        if let Some(text) = texts.last()
+            && let Some(tag) = tags.missing(text, self.stopped_at.as_deref())
+        {
+            text.push_str(tag);
+            out.push_back(StreamEvent::TextDelta(tag.to_owned()));
+        }
+    }
+
+    fn broken(&self, detail: &str) -> LlmError {
+        LlmError::StreamBroken {
+            endpoint: Arc::clone(self.context.http.endpoint()),
+            detail: detail.to_owned(),
+        }
+    }
 }
 
 impl Assembler for ReplyAssembler {
-    fn event(&mut self, event: SseEvent, out: &mut VecDeque<StreamEvent>) -> Result<(), LlmError> {
+    fn event(&mut self, event: SseEvent<'_>, out: &mut VecDeque<StreamEvent>) -> Result<(), LlmError> {
+        if let Ok(BlockDelta { kind, index, delta: Object(Some(delta)), error: None }) =
+            serde_json::from_str(event.data)
+            && kind.get() == Some("content_block_delta")
+        {
+            self.block_delta(index.0.unwrap_or(0), &delta, out);
+            return Ok(());
+        }
         if event.data.trim() == "[DONE]" {
             return Ok(());
         }
-        let endpoint = Arc::clone(self.http.endpoint());
-        let value = event_json(&endpoint, &self.http, &event)?;
+        let value = event_json(&self.context.http, event)?;
         let index = value.get("index").and_then(Value::as_u64).unwrap_or(0);
         let empty = Value::Null;
         let field = |name: &str| value.get(name).unwrap_or(&empty);
-        match value.get("type").and_then(Value::as_str).unwrap_or(&event.event) {
+        match value.get("type").and_then(Value::as_str).unwrap_or(event.event) {
             "message_start" => self.message_start(field("message")),
             "content_block_start" => self.block_start(index, field("content_block"), out),
-            "content_block_delta" => self.block_delta(index, field("delta"), out),
+            "content_block_delta" => {
+                self.block_delta(index, &Delta::deserialize(field("delta")).unwrap_or_default(), out);
+            }
             "message_delta" => {
                 self.usage.take(value.get("usage"));
-                if let Some(stop) = field("delta").get("stop_reason").and_then(Value::as_str) {
-                    self.stop = Some(stop.to_owned());
-                }
+                self.take_stop(field("delta"));
             }
             "message_stop" => self.done = true,
             // `ping` keeps the connection open; events of later versions are none of ours.
@@ -159,41 +231,44 @@ impl Assembler for ReplyAssembler {
     }
 
     fn whole(&mut self, body: &Value, out: &mut VecDeque<StreamEvent>) -> Result<(), LlmError> {
-        if let Some(mut error) = error_in(body, false) {
-            error.message = self.http.scrubber().scrub(&error.message);
-            return Err(classify::from_stream(self.http.endpoint(), error));
-        }
+        check_error(&self.context.http, body, false)?;
         let Some(content) = body.get("content").and_then(Value::as_array) else {
-            let endpoint = Arc::clone(self.http.endpoint());
+            let endpoint = Arc::clone(self.context.http.endpoint());
             return Err(LlmError::Malformed { endpoint, detail: "there is no content in it".to_owned() });
         };
         self.message_start(body);
         for (index, block) in (0..).zip(content) {
             self.block_start(index, block, out);
         }
-        self.stop = body.get("stop_reason").and_then(Value::as_str).map(str::to_owned);
+        self.take_stop(body);
         self.done = true;
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<Completion, LlmError> {
-        let endpoint = Arc::clone(self.http.endpoint());
+    fn finish(&mut self, out: &mut VecDeque<StreamEvent>) -> Result<Completion, LlmError> {
+        let endpoint = Arc::clone(self.context.http.endpoint());
         if !self.started {
-            let detail = "it ended before the model said anything".to_owned();
-            return Err(LlmError::StreamBroken { endpoint, detail });
+            return Err(self.broken("it ended before the model said anything"));
         }
         if !self.done && self.stop.is_none() {
-            let detail = "it ended without a stop reason".to_owned();
-            return Err(LlmError::StreamBroken { endpoint, detail });
+            return Err(self.broken("it ended without a stop reason"));
         }
         let stop = self.stop.take().unwrap_or_default();
+        if finish_reason(&stop) == FinishReason::Stop {
+            self.mend_end(out);
+        }
         let blocks = std::mem::take(&mut self.blocks);
         if stop == "model_context_window_exceeded" && blocks.is_empty() {
             let detail = "the window was full before the first token".to_owned();
             return Err(LlmError::ContextExceeded { endpoint, prompt_tokens: None, limit: None, detail });
         }
         let mut reason = finish_reason(&stop);
-        let whole = reason != FinishReason::Length;
+        let reader = CallReader {
+            shape: &AnthropicBlocks,
+            tools: &self.context.tools,
+            id_prefix: &self.context.call_prefix,
+            whole: reason != FinishReason::Length,
+        };
         let mut message = Message::new(Role::Assistant, Vec::new());
         for block in blocks.into_values() {
             match block {
@@ -204,8 +279,10 @@ impl Assembler for ReplyAssembler {
                 }
                 Block::Redacted(data) => message.content.push(ContentBlock::RedactedThinking { data }),
                 Block::Call(call) => {
-                    let fallback = format!("{}{}", self.call_prefix, message.tool_calls.len());
-                    message.tool_calls.push(call.read(&self.names, fallback, whole));
+                    let call = reader.read(message.tool_calls.len(), call, |call| {
+                        json!({"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments})
+                    });
+                    message.tool_calls.push(call);
                 }
                 Block::Text(_) | Block::Thinking { .. } | Block::Other => {}
             }

@@ -3,17 +3,18 @@
 //! Decides how a history becomes alternating turns: all results of a turn stand in one user message,
 //! before any text; thinking goes back only with its signature, unchanged; empty texts are left out.
 
-use core_protocol::{ContentBlock, MediaSource, Message, Role, ToolDefinition};
+use core_protocol::native::AnthropicBlocks;
+use core_protocol::{ContentBlock, MediaSource, Message, Role};
 use serde_json::{Map, Value, json};
 
 use super::cache;
-use crate::ChatRequest;
-use crate::function_name::wire_name;
 use crate::history::{NO_RESULT, Turn, note, pair};
-use crate::native_call::replayed_arguments;
+use crate::native_call::replayed;
+use crate::proof::is_sealed;
 use crate::quirks::Quirks;
 use crate::sampling::overlay;
-use crate::tool_schema::object_schema;
+use crate::stop_tags::StopTags;
+use crate::{ChatRequest, tool_schema};
 
 /// Parameters that are refused while the model thinks.
 const REFUSED_WITH_THINKING: &[&str] = &["temperature", "top_p", "top_k"];
@@ -28,6 +29,7 @@ pub(super) struct RequestShape {
     /// The user's own fields; they win over everything.
     pub(super) extra_body: Map<String, Value>,
     pub(super) max_tokens: u64,
+    pub(super) stop_tags: Option<StopTags>,
 }
 
 /// Content of one side until the other side speaks.
@@ -47,7 +49,7 @@ impl RequestShape {
 
     /// The body.
     pub(super) fn body(&self, request: &ChatRequest) -> Map<String, Value> {
-        let mut tools: Vec<Value> = request.tools.iter().map(tool).collect();
+        let mut tools = tool_schema::render(&AnthropicBlocks, &request.tools);
         let mut system = Vec::new();
         if !request.system.trim().is_empty() {
             system.push(json!({"type": "text", "text": &*request.system}));
@@ -73,6 +75,9 @@ impl RequestShape {
         }
         body.insert("messages".into(), Value::Array(messages));
         body.insert("stream".into(), json!(self.quirks.stream.unwrap_or(true)));
+        if let Some(tags) = self.stop_tags {
+            body.insert("stop_sequences".into(), json!(tags.sequences()));
+        }
         overlay(&mut body, &self.sampling);
         if self.thinks() {
             for refused in REFUSED_WITH_THINKING {
@@ -147,9 +152,11 @@ fn assistant_content(message: &Message) -> Vec<Value> {
         .iter()
         .filter_map(|block| match block {
             ContentBlock::Text { text } => text_block(text),
-            // Without its signature the server cannot tell whose it is, and refuses it.
+            // Without its signature the server cannot tell whose it is, and refuses it; so it does another
+            // provider's.
             ContentBlock::Thinking { text, signature } => signature
                 .as_ref()
+                .filter(|signature| !is_sealed(signature))
                 .map(|signature| json!({"type": "thinking", "thinking": text, "signature": signature})),
             ContentBlock::RedactedThinking { data } => {
                 Some(json!({"type": "redacted_thinking", "data": data}))
@@ -159,14 +166,8 @@ fn assistant_content(message: &Message) -> Vec<Value> {
             }
         })
         .collect();
-    content.extend(message.tool_calls.iter().map(|call| {
-        json!({
-            "type": "tool_use",
-            "id": wire_id(&call.id),
-            "name": wire_name(&call.server, &call.tool),
-            "input": replayed_arguments(call),
-        })
-    }));
+    let calls = message.tool_calls.iter();
+    content.extend(calls.map(|call| replayed(&AnthropicBlocks, call, &wire_id(&call.id), &[])));
     content
 }
 
@@ -191,12 +192,4 @@ fn wire_id(id: &str) -> String {
         .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' })
         .collect();
     if safe.is_empty() { "call".to_owned() } else { safe }
-}
-
-fn tool(definition: &ToolDefinition) -> Value {
-    json!({
-        "name": wire_name(&definition.server, &definition.name),
-        "description": definition.description,
-        "input_schema": object_schema(&definition.input_schema),
-    })
 }

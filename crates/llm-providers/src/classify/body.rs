@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::delay;
+use crate::scrub::Scrubber;
 
 /// Characters of a server's words that an error carries.
 const DETAIL: usize = 600;
@@ -89,6 +90,13 @@ impl WireError {
             prompt_tokens: number("n_prompt_tokens"),
             context: number("n_ctx"),
             retry_after,
+        }
+    }
+
+    /// Takes secrets out of everything that is shown.
+    pub(crate) fn scrub(&mut self, scrubber: &Scrubber) {
+        for words in [&mut self.message, &mut self.kind, &mut self.code] {
+            *words = scrubber.scrub(words);
         }
     }
 

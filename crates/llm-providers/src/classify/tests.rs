@@ -11,6 +11,7 @@ fn endpoint() -> Arc<Endpoint> {
         provider: "test".into(),
         model: "some-model".into(),
         url: Some("http://host/v1".into()),
+        ..Endpoint::default()
     })
 }
 

@@ -6,7 +6,15 @@
 
 use serde_json::Value;
 
+use super::chunk::CallPiece;
+use crate::lenient_json::TextOr;
 use crate::native_call::RawCall;
+
+/// The provider's own field of a call that must come back with it (Gemini's thought signatures).
+pub(super) const EXTRA_CONTENT: &str = "extra_content";
+
+/// Calls that are kept; nobody runs more, and looking each piece's call up stays cheap.
+const MOST_CALLS: usize = 1024;
 
 /// The calls of a reply while it streams in.
 #[derive(Debug, Default)]
@@ -23,31 +31,29 @@ struct Slot {
 
 impl CallTable {
     /// Takes in one element of `tool_calls`.
-    pub(super) fn take(&mut self, piece: &Value) {
-        let id = piece.get("id").and_then(Value::as_str).unwrap_or_default();
-        let index = piece.get("index").and_then(Value::as_u64);
-        let function = piece.get("function").unwrap_or(piece);
-        let name = function.get("name").and_then(Value::as_str).unwrap_or_default();
-        let Some(slot) = self.slot(id, index, name) else { return };
+    pub(super) fn take(&mut self, piece: CallPiece<'_>) {
+        let id = piece.id.or_empty();
+        let name = piece.name();
+        let Some(slot) = self.slot(id, piece.index.0, name) else { return };
         if slot.call.id.is_empty() {
             id.clone_into(&mut slot.call.id);
         }
         if slot.call.name.is_empty() {
             name.clone_into(&mut slot.call.name);
         }
-        match function.get("arguments") {
-            Some(Value::String(text)) => {
+        match piece.arguments() {
+            TextOr::Text(text) => {
                 slot.arguments.feed(text);
                 slot.call.arguments.push_str(text);
             }
-            Some(object @ Value::Object(_)) => {
+            TextOr::Other(object @ Value::Object(_)) => {
                 slot.call.arguments = object.to_string();
                 slot.arguments = JsonEnd { depth: 0, opened: true, ..JsonEnd::default() };
             }
-            _ => {}
+            TextOr::Absent | TextOr::Other(_) => {}
         }
-        if let Some(extra) = piece.get("extra_content").filter(|extra| !extra.is_null()) {
-            slot.call.provider_data = Some(serde_json::json!({ "extra_content": extra }));
+        if let Some(extra) = piece.extra_content.filter(|extra| !extra.is_null()) {
+            slot.call.extra.insert(EXTRA_CONTENT.to_owned(), extra);
         }
     }
 
@@ -76,10 +82,10 @@ impl CallTable {
                 })
             })
         };
-        let position = found.unwrap_or_else(|| {
+        let position = found.unwrap_or(self.calls.len());
+        if position == self.calls.len() && position < MOST_CALLS {
             self.calls.push(Slot { index, ..Slot::default() });
-            self.calls.len() - 1
-        });
+        }
         self.calls.get_mut(position)
     }
 }
@@ -124,15 +130,19 @@ impl JsonEnd {
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
     use serde_json::{Value, json};
 
+    use super::super::chunk::CallPiece;
     use super::CallTable;
 
     #[track_caller]
     fn check(pieces: Value, expected: &[(&str, &str, &str)]) {
         let mut table = CallTable::default();
         for piece in pieces.as_array().unwrap() {
-            table.take(piece);
+            if let Ok(piece) = CallPiece::deserialize(piece) {
+                table.take(piece);
+            }
         }
         let calls: Vec<_> =
             table.into_calls().into_iter().map(|call| (call.id, call.name, call.arguments)).collect();

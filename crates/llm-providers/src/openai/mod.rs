@@ -4,6 +4,8 @@
 //! ([`Quirks`](crate::Quirks)), not branches on names.
 
 mod calls;
+mod chunk;
+mod details;
 mod reply;
 mod request;
 
@@ -13,8 +15,7 @@ use async_trait::async_trait;
 use core_protocol::Role;
 use serde_json::{Map, Value};
 
-use crate::engine::EngineSettings;
-use crate::function_name::FunctionNames;
+use crate::engine::{EngineSettings, call_id_prefix, check_abilities, json_bytes};
 use crate::http::HttpEndpoint;
 use crate::provider::EventStream;
 use crate::quirks::AssistantPrefix;
@@ -52,11 +53,39 @@ impl ChatCompletions {
                 sampling: settings.sampling,
                 extra_body: settings.extra_body,
                 max_tokens: settings.max_tokens,
+                stop_tags: settings.stop_tags,
             },
             capabilities,
             facts: settings.facts,
         })
     }
+}
+
+impl ChatCompletions {
+    fn body(&self, request: &ChatRequest) -> Result<Map<String, Value>, LlmError> {
+        check_abilities(self.capabilities, request, self.http.endpoint())?;
+        Ok(self.shape.body(request))
+    }
+}
+
+/// Whether a body tells the model not to think, in one of the ways that servers have for it. Some put
+/// the whole answer into the field for thinking then.
+fn thinking_is_off(body: &Map<String, Value>) -> bool {
+    let says = |path: &[&str], word: &Value| {
+        let mut fields = path.iter();
+        let first = fields.next().and_then(|name| body.get(*name));
+        fields.fold(first, |value, name| value?.get(*name)) == Some(word)
+    };
+    says(&["chat_template_kwargs", "enable_thinking"], &Value::Bool(false))
+        || says(&["chat_template_kwargs", "thinking"], &Value::Bool(false))
+        || says(&["enable_thinking"], &Value::Bool(false))
+        || says(&["thinking", "type"], &Value::from("disabled"))
+}
+
+/// Whether a request ends in a beginning that closes the thinking.
+fn closes_thinking(request: &ChatRequest) -> bool {
+    let last = request.messages.last().filter(|last| last.role == Role::Assistant);
+    request.continue_final_message && last.is_some_and(|last| last.joined_text().contains("</think>"))
 }
 
 #[async_trait]
@@ -74,29 +103,23 @@ impl Provider for ChatCompletions {
     }
 
     async fn stream(&self, request: &ChatRequest) -> Result<EventStream, LlmError> {
-        let endpoint = Arc::clone(self.http.endpoint());
-        if request.continue_final_message && !self.capabilities.assistant_prefix {
-            return Err(LlmError::Unsupported { endpoint, feature: "going on with an assistant message" });
-        }
-        if !request.tools.is_empty() && !self.capabilities.native_tools {
-            return Err(LlmError::Unsupported { endpoint, feature: "native tool calling" });
-        }
-        let body = serde_json::to_vec(&self.shape.body(request)).map_err(|error| {
-            LlmError::InvalidRequest { endpoint, status: None, detail: error.to_string() }
-        })?;
-        let prefix = request
-            .messages
-            .last()
-            .filter(|message| request.continue_final_message && message.role == Role::Assistant);
-        let thinking_is_text = prefix.is_some_and(|prefix| prefix.joined_text().contains("</think>"));
+        let body = self.body(request)?;
+        let thinking_is_text = thinking_is_off(&body) || closes_thinking(request);
+        let body = json_bytes(&body, self.http.endpoint())?;
         let response = self.http.post(body).await?;
-        let assembler = reply::ReplyAssembler::new(
-            Arc::clone(&self.http),
-            FunctionNames::new(&request.tools),
-            format!("call_{}_", request.messages.len()),
+        let assembler = reply::ReplyAssembler::new(reply::ReplyContext {
+            http: Arc::clone(&self.http),
+            tools: Arc::clone(&request.tools),
+            call_prefix: call_id_prefix(request),
             thinking_is_text,
-        );
+            keep_details: self.shape.quirks.reasoning_details == Some(true),
+            stop_tags: self.shape.stop_tags,
+        });
         Ok(wire::read(Arc::clone(&self.http), response, assembler))
+    }
+
+    fn request_body(&self, request: &ChatRequest) -> Result<Option<Vec<u8>>, LlmError> {
+        json_bytes(&self.body(request)?, self.http.endpoint()).map(Some)
     }
 
     fn describe(&self) -> Map<String, Value> {

@@ -5,34 +5,49 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use core_protocol::{Completion, ContentBlock, FinishReason, Message, Role, Usage};
-use serde_json::Value;
+use core_protocol::native::OpenAiChat;
+use core_protocol::{Completion, ContentBlock, FinishReason, Message, Role, ToolDefinition, Usage};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::calls::CallTable;
-use crate::function_name::FunctionNames;
+use super::chunk::{Chunk, Delta};
+use super::details::DetailList;
 use crate::http::HttpEndpoint;
+use crate::lenient_json::TextOr;
+use crate::native_call::CallReader;
+use crate::proof::{REASONING_DETAILS, seal};
 use crate::sse::SseEvent;
-use crate::wire::{Assembler, error_in, event_json};
-use crate::{LlmError, StreamEvent, classify};
+use crate::stop_tags::StopTags;
+use crate::wire::{Assembler, check_error, event_json};
+use crate::{LlmError, StreamEvent};
 
 /// Finish reasons by which a server says that it gave up, not the model.
 const FAILED: &[&str] = &["error", "abort", "network_error"];
 
+/// What the assembler must know of the request.
+pub(super) struct ReplyContext {
+    pub(super) http: Arc<HttpEndpoint>,
+    pub(super) tools: Arc<[ToolDefinition]>,
+    /// What the ids of calls without one begin with.
+    pub(super) call_prefix: String,
+    /// The request closed or switched off the thinking: what follows is text, wherever the server puts it.
+    pub(super) thinking_is_text: bool,
+    /// Thinking is wanted back in the form in which it came.
+    pub(super) keep_details: bool,
+    pub(super) stop_tags: Option<StopTags>,
+}
+
 /// Gathers a reply.
 pub(super) struct ReplyAssembler {
-    http: Arc<HttpEndpoint>,
-    names: FunctionNames,
-    /// What the ids of calls without one begin with; unique within a history.
-    call_prefix: String,
-    /// The request ended in a prefix that closed its think block: what follows is text, wherever the
-    /// server puts it.
-    thinking_is_text: bool,
+    context: ReplyContext,
     text: String,
     thinking: String,
+    details: DetailList,
     refused: bool,
     calls: CallTable,
-    has_calls: bool,
     finish: Option<String>,
+    stopped_at: Option<String>,
     usage: Option<Usage>,
     model: Option<String>,
     saw_choice: bool,
@@ -40,23 +55,16 @@ pub(super) struct ReplyAssembler {
 }
 
 impl ReplyAssembler {
-    pub(super) fn new(
-        http: Arc<HttpEndpoint>,
-        names: FunctionNames,
-        call_prefix: String,
-        thinking_is_text: bool,
-    ) -> Self {
+    pub(super) fn new(context: ReplyContext) -> Self {
         Self {
-            http,
-            names,
-            call_prefix,
-            thinking_is_text,
+            context,
             text: String::new(),
             thinking: String::new(),
+            details: DetailList::default(),
             refused: false,
             calls: CallTable::default(),
-            has_calls: false,
             finish: None,
+            stopped_at: None,
             usage: None,
             model: None,
             saw_choice: false,
@@ -64,55 +72,56 @@ impl ReplyAssembler {
         }
     }
 
-    fn chunk(&mut self, chunk: &Value, out: &mut VecDeque<StreamEvent>) {
+    fn chunk(&mut self, mut chunk: Chunk<'_>, out: &mut VecDeque<StreamEvent>) {
         if self.model.is_none() {
-            self.model =
-                chunk.get("model").and_then(Value::as_str).filter(|m| !m.is_empty()).map(str::to_owned);
+            self.model = chunk.model.get().map(str::to_owned);
         }
-        let choice = chunk.get("choices").and_then(Value::as_array).and_then(|choices| {
-            choices.iter().find(|choice| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0)
-        });
-        let places = [
-            chunk.get("usage"),
-            choice.and_then(|choice| choice.get("usage")),
-            chunk.get("x_groq").and_then(|groq| groq.get("usage")),
-        ];
-        if let Some(usage) = places.into_iter().flatten().find_map(usage) {
+        if let Some(usage) = chunk.usage() {
             self.usage = Some(usage);
         }
-        let Some(choice) = choice else { return };
+        let Some(choice) = chunk.take_choice() else { return };
         self.saw_choice = true;
-        let empty = Value::Null;
-        let delta = ["delta", "message"]
-            .iter()
-            .find_map(|name| choice.get(*name).filter(|delta| delta.is_object()))
-            .unwrap_or(&empty);
-        for field in ["reasoning_content", "reasoning"] {
-            if let Some(thinking) = delta.get(field).and_then(Value::as_str).filter(|text| !text.is_empty()) {
-                self.think(thinking, out);
-                break;
+        if let Some(finish) = choice.finish_reason.get() {
+            self.finish = Some(finish.to_owned());
+        }
+        if let Some(sequence) = choice.stop_reason.get() {
+            self.stopped_at = Some(sequence.to_owned());
+        }
+        let whole = choice.delta.0.is_none();
+        if let Some(delta) = choice.delta.0.or(choice.message.0.map(|message| *message)) {
+            self.delta(delta, whole, out);
+        }
+    }
+
+    fn delta(&mut self, delta: Delta<'_>, whole: bool, out: &mut VecDeque<StreamEvent>) {
+        match delta.thinking() {
+            Some(thinking) => self.think(thinking, out),
+            None => {
+                for thinking in delta.reasoning_details.0.iter().filter_map(DetailList::text_of) {
+                    self.think(thinking, out);
+                }
             }
         }
-        match delta.get("content") {
-            Some(Value::String(text)) => self.say(text, out),
-            Some(Value::Array(parts)) => {
+        match &delta.content {
+            TextOr::Text(text) => self.say(text, out),
+            TextOr::Other(Value::Array(parts)) => {
                 for part in parts {
                     self.part(part, out);
                 }
             }
-            _ => {}
+            TextOr::Absent | TextOr::Other(_) => {}
         }
-        if let Some(refusal) = delta.get("refusal").and_then(Value::as_str).filter(|text| !text.is_empty()) {
+        if let Some(refusal) = delta.refusal.get() {
             self.refused = true;
             self.say(refusal, out);
         }
-        for call in delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
-            self.has_calls = true;
+        for call in delta.tool_calls.0 {
             self.calls.take(call);
             out.push_back(StreamEvent::Progress);
         }
-        if let Some(finish) = choice.get("finish_reason").and_then(Value::as_str).filter(|f| !f.is_empty()) {
-            self.finish = Some(finish.to_owned());
+        if self.context.keep_details && !delta.reasoning_details.0.is_empty() {
+            self.details.take(delta.reasoning_details.0, whole);
+            out.push_back(StreamEvent::Progress);
         }
     }
 
@@ -140,24 +149,36 @@ impl ReplyAssembler {
     }
 
     fn think(&mut self, text: &str, out: &mut VecDeque<StreamEvent>) {
-        if self.thinking_is_text {
+        if self.context.thinking_is_text {
             self.say(text, out);
         } else if !text.is_empty() {
             self.thinking.push_str(text);
             out.push_back(StreamEvent::ThinkingDelta(text.to_owned()));
         }
     }
+
+    fn broken(&self, detail: &str) -> LlmError {
+        LlmError::StreamBroken {
+            endpoint: Arc::clone(self.context.http.endpoint()),
+            detail: detail.to_owned(),
+        }
+    }
 }
 
 impl Assembler for ReplyAssembler {
-    fn event(&mut self, event: SseEvent, out: &mut VecDeque<StreamEvent>) -> Result<(), LlmError> {
+    fn event(&mut self, event: SseEvent<'_>, out: &mut VecDeque<StreamEvent>) -> Result<(), LlmError> {
         if event.data.trim() == "[DONE]" {
             self.done = true;
             return Ok(());
         }
-        let endpoint = Arc::clone(self.http.endpoint());
-        let chunk = event_json(&endpoint, &self.http, &event)?;
-        self.chunk(&chunk, out);
+        match serde_json::from_str::<Chunk<'_>>(event.data) {
+            Ok(chunk) if chunk.is_plain() && event.event != "error" => self.chunk(chunk, out),
+            _ => {
+                let value = event_json(&self.context.http, event)?;
+                // Only a list of another type fails here, and there is no reply in that.
+                self.chunk(Chunk::deserialize(&value).unwrap_or_default(), out);
+            }
+        }
         Ok(())
     }
 
@@ -166,54 +187,62 @@ impl Assembler for ReplyAssembler {
     }
 
     fn whole(&mut self, body: &Value, out: &mut VecDeque<StreamEvent>) -> Result<(), LlmError> {
-        if let Some(mut error) = error_in(body, false) {
-            error.message = self.http.scrubber().scrub(&error.message);
-            return Err(classify::from_stream(self.http.endpoint(), error));
-        }
-        self.chunk(body, out);
+        check_error(&self.context.http, body, false)?;
+        self.chunk(Chunk::deserialize(body).unwrap_or_default(), out);
         self.done = true;
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<Completion, LlmError> {
-        let endpoint = Arc::clone(self.http.endpoint());
+    fn finish(&mut self, out: &mut VecDeque<StreamEvent>) -> Result<Completion, LlmError> {
+        let endpoint = Arc::clone(self.context.http.endpoint());
         if !self.saw_choice {
             return Err(if self.done {
                 LlmError::Malformed { endpoint, detail: "there is no choice in it".to_owned() }
             } else {
-                LlmError::StreamBroken {
-                    endpoint,
-                    detail: "it ended before the model said anything".to_owned(),
-                }
+                self.broken("it ended before the model said anything")
             });
         }
         let finish = match (self.finish.take(), self.done) {
             (Some(finish), _) => finish,
             (None, true) => String::new(),
-            (None, false) => {
-                let detail = "it ended without a finish reason".to_owned();
-                return Err(LlmError::StreamBroken { endpoint, detail });
-            }
+            (None, false) => return Err(self.broken("it ended without a finish reason")),
         };
         if FAILED.contains(&finish.as_str()) {
             let detail = format!("the server ended the reply with `{finish}`");
             return Err(LlmError::Server { endpoint, status: None, retry_after: None, detail });
         }
         let mut reason = finish_reason(&finish);
+        if reason == FinishReason::Stop
+            && let Some(tags) = self.context.stop_tags
+            && let Some(tag) = tags.missing(&self.text, self.stopped_at.as_deref())
+        {
+            self.say(tag, out);
+        }
         let mut message = Message::new(Role::Assistant, Vec::new());
-        if !self.thinking.is_empty() {
+        let details = std::mem::take(&mut self.details).into_values();
+        if !self.thinking.is_empty() || !details.is_empty() {
             let text = std::mem::take(&mut self.thinking);
-            message.content.push(ContentBlock::Thinking { text, signature: None });
+            let signature = (!details.is_empty()).then(|| seal(REASONING_DETAILS, Value::Array(details)));
+            message.content.push(ContentBlock::Thinking { text, signature });
         }
         if !self.text.is_empty() {
             message.content.push(ContentBlock::text(std::mem::take(&mut self.text)));
         }
-        let whole = reason != FinishReason::Length;
+        let reader = CallReader {
+            shape: &OpenAiChat,
+            tools: &self.context.tools,
+            id_prefix: &self.context.call_prefix,
+            whole: reason != FinishReason::Length,
+        };
         let calls = std::mem::take(&mut self.calls).into_calls();
         message.tool_calls = calls
             .into_iter()
             .enumerate()
-            .map(|(position, call)| call.read(&self.names, format!("{}{position}", self.call_prefix), whole))
+            .map(|(position, call)| {
+                reader.read(position, call, |call| {
+                    json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}})
+                })
+            })
             .collect();
         // Servers say `stop` beside calls and `tool_calls` without any: what is there decides.
         if self.refused {
@@ -237,26 +266,4 @@ fn finish_reason(word: &str) -> FinishReason {
         "refusal" => FinishReason::Refusal,
         _ => FinishReason::Other(word.to_owned()),
     }
-}
-
-/// The tokens that an object tells of; none where it tells nothing.
-fn usage(value: &Value) -> Option<Usage> {
-    let number = |path: &str| value.pointer(path).and_then(Value::as_u64);
-    let input = number("/prompt_tokens").or_else(|| number("/input_tokens"));
-    let output = number("/completion_tokens").or_else(|| number("/output_tokens"));
-    if input.is_none() && output.is_none() {
-        return None;
-    }
-    Some(Usage {
-        input: input.unwrap_or(0),
-        output: output.unwrap_or(0),
-        cache_read: number("/prompt_tokens_details/cached_tokens")
-            .or_else(|| number("/prompt_cache_hit_tokens"))
-            .or_else(|| number("/cached_tokens"))
-            .unwrap_or(0),
-        cache_write: number("/prompt_tokens_details/cache_write_tokens").unwrap_or(0),
-        reasoning: number("/completion_tokens_details/reasoning_tokens")
-            .or_else(|| number("/reasoning_tokens"))
-            .unwrap_or(0),
-    })
 }

@@ -2,16 +2,18 @@
 //!
 //! Decides how messages, tools and parameters are spelled for one server, by its habits.
 
-use core_protocol::{ContentBlock, MediaSource, Message, Role, ToolDefinition};
+use core_protocol::native::{NativeShape, OpenAiChat};
+use core_protocol::{ContentBlock, MediaSource, Message, Role};
 use serde_json::{Map, Value, json};
 
-use crate::ChatRequest;
-use crate::function_name::wire_name;
+use super::calls::EXTRA_CONTENT;
 use crate::history::{NO_RESULT, Turn, note, pair, text_of};
-use crate::native_call::replayed_arguments;
+use crate::native_call::replayed;
+use crate::proof::{REASONING_DETAILS, open};
 use crate::quirks::{AssistantPrefix, Quirks, SendReasoning};
 use crate::sampling::overlay;
-use crate::tool_schema::object_schema;
+use crate::stop_tags::StopTags;
+use crate::{ChatRequest, tool_schema};
 
 /// What stays the same over all requests of a provider.
 #[derive(Debug)]
@@ -23,6 +25,7 @@ pub(super) struct RequestShape {
     /// The user's own fields; they win over everything.
     pub(super) extra_body: Map<String, Value>,
     pub(super) max_tokens: u64,
+    pub(super) stop_tags: Option<StopTags>,
 }
 
 impl RequestShape {
@@ -32,7 +35,7 @@ impl RequestShape {
         body.insert("model".into(), json!(self.model));
         body.insert("messages".into(), Value::Array(self.messages(request)));
         if !request.tools.is_empty() {
-            body.insert("tools".into(), request.tools.iter().map(tool).collect());
+            body.insert("tools".into(), Value::Array(tool_schema::render(&OpenAiChat, &request.tools)));
         }
         let limit = request.max_tokens.unwrap_or(self.max_tokens);
         body.insert(self.quirks.max_tokens_field.as_deref().unwrap_or("max_tokens").into(), json!(limit));
@@ -47,6 +50,9 @@ impl RequestShape {
             body.insert("continue_final_message".into(), json!(true));
             // Its default is true, and both true are refused.
             body.insert("add_generation_prompt".into(), json!(false));
+        }
+        if let Some(tags) = self.stop_tags {
+            body.insert("stop".into(), json!(tags.sequences()));
         }
         overlay(&mut body, &self.sampling);
         if let Some(fields) = &self.quirks.extra_body {
@@ -64,20 +70,18 @@ impl RequestShape {
     fn messages(&self, request: &ChatRequest) -> Vec<Value> {
         let mut messages = Vec::with_capacity(request.messages.len() + 1);
         if !request.system.is_empty() {
-            messages.push(json!({"role": "system", "content": &*request.system}));
+            messages.push(said("system", request.system.to_string()));
         }
         for turn in pair(&request.messages) {
             match turn {
                 Turn::Plain(message) => messages.push(self.plain(message)),
-                Turn::Stray(message) => {
-                    messages.push(json!({"role": "user", "content": text_of(&message.content)}));
-                }
+                Turn::Stray(message) => messages.push(said("user", text_of(&message.content))),
                 Turn::Calls(reply, results) => {
                     messages.push(self.assistant(reply));
                     let mut media = Vec::new();
                     for (call, result) in reply.tool_calls.iter().zip(results) {
                         let content = result.map_or_else(|| NO_RESULT.to_owned(), |r| self.result_text(r));
-                        messages.push(json!({"role": "tool", "tool_call_id": call.id, "content": content}));
+                        messages.push(OpenAiChat.render_result(&call.id, &content, false));
                         media.extend(result.into_iter().flat_map(|result| self.media(&result.content)));
                     }
                     // Tool messages hold text only; what is to be seen follows in a user message.
@@ -103,10 +107,10 @@ impl RequestShape {
     fn plain(&self, message: &Message) -> Value {
         match message.role {
             Role::Assistant => self.assistant(message),
-            Role::System => json!({"role": "system", "content": text_of(&message.content)}),
+            Role::System => said("system", text_of(&message.content)),
             Role::User | Role::Tool => {
                 if self.media(&message.content).is_empty() {
-                    return json!({"role": "user", "content": text_of(&message.content)});
+                    return said("user", text_of(&message.content));
                 }
                 let parts: Vec<Value> =
                     message.content.iter().filter_map(|block| self.user_part(block)).collect();
@@ -127,30 +131,34 @@ impl RequestShape {
             SendReasoning::WithToolCalls => has_calls,
             SendReasoning::Always => true,
         };
+        let details = self.details(message);
         let thinking = message.joined_thinking();
-        if send && !thinking.is_empty() {
+        if !details.is_empty() {
+            spelled.insert(REASONING_DETAILS.into(), Value::Array(details));
+        } else if send && !thinking.is_empty() {
             let field = self.quirks.reasoning_field.as_deref().unwrap_or("reasoning_content");
             spelled.insert(field.into(), Value::String(thinking));
         }
         if has_calls {
-            let calls = message.tool_calls.iter().map(|call| {
-                let mut spelled = json!({
-                    "id": call.id,
-                    "type": "function",
-                    "function": {
-                        "name": wire_name(&call.server, &call.tool),
-                        "arguments": replayed_arguments(call).to_string(),
-                    },
-                });
-                let extra = call.provider_data.as_ref().and_then(|data| data.get("extra_content"));
-                if let (Some(extra), Some(fields)) = (extra, spelled.as_object_mut()) {
-                    fields.insert("extra_content".into(), extra.clone());
-                }
-                spelled
-            });
+            let calls = message.tool_calls.iter();
+            let calls = calls.map(|call| replayed(&OpenAiChat, call, &call.id, &[EXTRA_CONTENT]));
             spelled.insert("tool_calls".into(), calls.collect());
         }
         Value::Object(spelled)
+    }
+
+    /// Thinking in the form in which it came, where the server wants it so.
+    fn details(&self, message: &Message) -> Vec<Value> {
+        if self.quirks.reasoning_details != Some(true) {
+            return Vec::new();
+        }
+        let kept = message.content.iter().filter_map(|block| open(REASONING_DETAILS, block));
+        kept.filter_map(|details| match details {
+            Value::Array(details) => Some(details),
+            _ => None,
+        })
+        .flatten()
+        .collect()
     }
 
     fn result_text(&self, result: &Message) -> String {
@@ -206,13 +214,10 @@ impl RequestShape {
     }
 }
 
-fn tool(definition: &ToolDefinition) -> Value {
-    json!({
-        "type": "function",
-        "function": {
-            "name": wire_name(&definition.server, &definition.name),
-            "description": definition.description,
-            "parameters": object_schema(&definition.input_schema),
-        },
-    })
+/// A message of text. Built without the macro, which would copy the text once more.
+fn said(role: &str, text: String) -> Value {
+    Value::Object(Map::from_iter([
+        ("role".to_owned(), Value::from(role)),
+        ("content".to_owned(), Value::String(text)),
+    ]))
 }

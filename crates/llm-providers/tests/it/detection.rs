@@ -121,3 +121,118 @@ async fn an_address_that_is_set_is_used() {
         ("openai_compatible", "the-model")
     );
 }
+
+/// Provider, its list of models, what it tells of its settings, the model that is taken, its window.
+type RealList = (&'static str, Value, Option<Value>, &'static str, Option<u64>);
+
+/// What the five servers really answer to a list of their models, shortened where nothing is read from.
+fn real_lists() -> [RealList; 5] {
+    [
+        (
+            "ollama",
+            json!({"object": "list", "data": [
+                {"id": "nomic-embed-text:latest", "object": "model", "created": 1758021210, "owned_by": "library"},
+                {"id": "qwen3:8b", "object": "model", "created": 1758021205, "owned_by": "library"},
+            ]}),
+            None,
+            "qwen3:8b",
+            None,
+        ),
+        (
+            "llamacpp",
+            json!({
+                "models": [{"name": "Qwen3-8B-Q4_K_M.gguf", "model": "Qwen3-8B-Q4_K_M.gguf", "type": "model",
+                    "capabilities": ["completion"], "details": {"format": "gguf", "family": ""}}],
+                "object": "list",
+                "data": [{"id": "Qwen3-8B-Q4_K_M.gguf", "object": "model", "created": 1758021205, "owned_by": "llamacpp",
+                    "meta": {"vocab_type": 2, "n_vocab": 151936, "n_ctx_train": 40960, "n_embd": 4096}}],
+            }),
+            Some(
+                json!({"default_generation_settings": {"id": 0, "n_ctx": 8192, "speculative": false}, "total_slots": 1}),
+            ),
+            "Qwen3-8B-Q4_K_M.gguf",
+            Some(8192),
+        ),
+        (
+            "vllm",
+            json!({"object": "list", "data": [{"id": "Qwen/Qwen3-8B", "object": "model", "created": 1758021205,
+                "owned_by": "vllm", "root": "Qwen/Qwen3-8B", "parent": null, "max_model_len": 40960,
+                "permission": [{"id": "modelperm-1", "object": "model_permission", "allow_view": true}]}]}),
+            None,
+            "Qwen/Qwen3-8B",
+            Some(40960),
+        ),
+        (
+            "sglang",
+            json!({"object": "list", "data": [{"id": "Qwen/Qwen3-8B", "object": "model", "created": 1758021205,
+                "owned_by": "sglang", "root": "Qwen/Qwen3-8B", "parent": null, "max_model_len": 32768}]}),
+            None,
+            "Qwen/Qwen3-8B",
+            Some(32768),
+        ),
+        (
+            "lmstudio",
+            json!({"data": [
+                {"id": "text-embedding-nomic-embed-text-v1.5", "object": "model", "owned_by": "organization_owner"},
+                {"id": "qwen3-8b", "object": "model", "owned_by": "organization_owner"},
+            ], "object": "list"}),
+            None,
+            "qwen3-8b",
+            None,
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn each_local_server_is_known_by_what_it_says() {
+    let mut places = Vec::new();
+    let mut running = Vec::new();
+    for (name, list, props, ..) in real_lists() {
+        let server = ScriptedServer::start_with(move |request| match (request.path.as_str(), &props) {
+            ("/v1/models", _) => Reply::json(&list),
+            ("/props", Some(props)) => Reply::json(props),
+            _ => Reply::status(404),
+        })
+        .await;
+        places.push(format!("{name}={}", server.port()));
+        running.push(server);
+    }
+    let all = environment(&[("FATHOM_LOCAL_SERVERS", &places.join(","))]);
+    let found = probe_local_servers(&all).await;
+    for ((server, (name, _, _, model, window)), running) in found.iter().zip(real_lists()).zip(&running) {
+        assert_eq!((server.provider.as_str(), server.base_url.clone()), (name, running.base_url()));
+        assert_eq!(
+            (server.models.as_slice(), server.context_length),
+            (&[model.to_owned()][..], window),
+            "{name}"
+        );
+    }
+    assert_eq!(found.len(), 5);
+    // Whatever runs where another is looked for, it is taken for what it says it is; those that say nothing of
+    // themselves (LM Studio's owner is anybody's) by the port.
+    for (running, (name, _, _, model, window)) in running.iter().zip(real_lists()) {
+        let elsewhere = environment(&[("FATHOM_LOCAL_SERVERS", &format!("sglang={}", running.port()))]);
+        let detected = detect(&elsewhere, &LlmConfig::default()).await.config;
+        assert_eq!((detected.provider.as_str(), detected.model_name.as_str()), (name, model));
+        if name != "llamacpp" {
+            assert_eq!(detected.max_context_length, window);
+        }
+    }
+}
+
+#[tokio::test]
+async fn five_mute_servers_are_waited_for_at_once() {
+    let mut places = Vec::new();
+    let mut running = Vec::new();
+    for name in ["ollama", "llamacpp", "vllm", "sglang", "lmstudio"] {
+        let server = ScriptedServer::start_with(|_| Reply::text("x").delay(Duration::from_secs(30))).await;
+        places.push(format!("{name}={}", server.port()));
+        running.push(server);
+    }
+    let all = environment(&[("FATHOM_LOCAL_SERVERS", &places.join(","))]);
+    let started = Instant::now();
+    assert!(probe_local_servers(&all).await.is_empty());
+    // One after another they would take five limits of 250 ms.
+    assert!(started.elapsed() < Duration::from_millis(1000), "{:?}", started.elapsed());
+    assert!(running.iter().all(|server| !server.requests().is_empty()));
+}

@@ -3,11 +3,18 @@
 
 #[path = "../support/scripted_server.rs"]
 mod scripted_server;
+#[path = "../support/simulated_server.rs"]
+mod simulated_server;
 
 mod anthropic;
 mod chat_completions;
 mod common;
 mod detection;
+mod fault_matrix;
 mod faults;
+mod limiting;
+mod preflight;
 mod providers;
+mod quirks;
+mod responses;
 mod retries;

@@ -156,3 +156,40 @@ fn a_provider_of_ones_own_is_found_by_its_name() {
     registry.register("reader", |_, _| Ok(Arc::new(llm_providers::reader::ReaderProvider::new())));
     assert!(registry.client(&llm("{provider: reader}"), &Environment::default()).is_ok());
 }
+
+#[tokio::test]
+async fn a_refused_setting_is_named_with_where_it_came_from() {
+    let words = |message: &str| serde_json::json!({"error": {"message": message}}).to_string();
+    let refusals = [
+        (401, "no", "the key is from OPENAI_API_KEY in the environment"),
+        (404, "The model does not exist", "the name is from OPENAI_MODEL in the environment"),
+        (404, "Not Found", "the address is from OPENAI_BASE_URL in the environment"),
+        (400, "Unsupported value: 'temperature'", "llm.temperature"),
+    ];
+    for (status, message, expected) in refusals {
+        let refused = Reply::status(status).body(words(message));
+        let server = ScriptedServer::start(vec![refused.clone(), refused]).await;
+        let url = server.base_url();
+        let environment = Environment::from([
+            ("OPENAI_API_KEY", "sk-from-the-environment"),
+            ("OPENAI_BASE_URL", url.as_str()),
+            ("OPENAI_MODEL", "my-own"),
+        ]);
+        let client =
+            LlmClient::from_config(&llm("{provider: openai, temperature: 0.2}"), &environment).unwrap();
+        let error = client.complete(&question(), &mut |_| {}).await.unwrap_err();
+        let hint = error.hint().unwrap();
+        assert!(hint.contains(expected), "{error}: {hint}");
+        assert!(error.is_permanent() && !hint.contains("sk-from"), "{hint}");
+        assert_eq!(server.requests().len(), 1, "{error}");
+        // What the configuration says itself is named as that.
+        let own = LlmConfig {
+            base_url: Some(url.clone()),
+            ..llm("{provider: openai, model_name: m, api_key: sk-own-key}")
+        };
+        let error =
+            LlmClient::from_config(&own, &environment).unwrap().complete(&question(), &mut |_| {}).await;
+        let hint = error.unwrap_err().hint().unwrap();
+        assert!(!hint.contains("in the environment"), "{hint}");
+    }
+}

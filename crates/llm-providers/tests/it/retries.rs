@@ -80,7 +80,7 @@ fn good() -> Result<Completion, LlmError> {
 }
 
 fn endpoint() -> Arc<Endpoint> {
-    Arc::new(Endpoint { provider: "script".into(), model: "script-1".into(), url: None })
+    Arc::new(Endpoint { provider: "script".into(), model: "script-1".into(), ..Endpoint::default() })
 }
 
 fn server_error(retry_after: Option<u64>) -> Result<Completion, LlmError> {

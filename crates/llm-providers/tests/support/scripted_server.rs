@@ -1,9 +1,10 @@
 //! A model server that does what a test says: a real HTTP server on 127.0.0.1 with scripted replies.
 //!
-//! Decides nothing by itself. It speaks both wire formats: a text reply is written as chat-completion
-//! chunks, or as Messages events where the request's path ends in `/messages`; where a request does not
-//! ask to stream, [`Reply::text`] is one JSON object. Every request is recorded whole. Needs only
-//! `tokio` (net, io-util, rt, sync, time) and `serde_json`; include it from any crate:
+//! Decides nothing by itself. It speaks three wire formats: a text reply is written as chat-completion
+//! chunks, as Messages events where the request's path ends in `/messages`, or as Responses events where
+//! it ends in `/responses`; where a request does not ask to stream, [`Reply::text`] is one JSON object.
+//! Every request is recorded whole. Needs only `tokio` (net, io-util, rt, sync, time) and `serde_json`;
+//! include it from any crate:
 //!
 //! ```ignore
 //! #[path = "../../llm-providers/tests/support/scripted_server.rs"]
@@ -36,6 +37,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+#[path = "scripted_wire.rs"]
+mod scripted_wire;
+use scripted_wire::{Chat, Wire, event};
+
 /// A request as it arrived.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -58,10 +63,11 @@ impl Request {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The content of the last message, where that is a string.
+    /// The content of the last message or input item, where that is a string.
     pub fn last_content(&self) -> &str {
-        self.body["messages"]
-            .as_array()
+        ["messages", "input"]
+            .iter()
+            .find_map(|field| self.body[*field].as_array())
             .and_then(|m| m.last())
             .and_then(|m| m["content"].as_str())
             .unwrap_or("")
@@ -84,15 +90,6 @@ enum End {
 enum Body {
     Bytes(Vec<u8>),
     Chat { reply: Chat, stream: Option<bool> },
-}
-
-#[derive(Debug, Clone, Default)]
-struct Chat {
-    text: String,
-    reasoning: String,
-    calls: Vec<(String, String, String)>,
-    usage: Option<(u64, u64, u64)>,
-    finish: Option<String>,
 }
 
 /// What the server does with one request.
@@ -262,12 +259,9 @@ impl Reply {
             Body::Bytes(bytes) => bytes.clone(),
             Body::Chat { reply, stream } => {
                 let streams = stream.unwrap_or_else(|| request.body["stream"] == json!(true));
-                let messages = request.path.split('?').next().unwrap_or("").ends_with("/messages");
-                match (messages, streams) {
-                    (false, true) => reply.chunks(),
-                    (false, false) => reply.completion().to_string(),
-                    (true, true) => reply.events(),
-                    (true, false) => reply.message().to_string(),
+                match Wire::of(&request.path) {
+                    wire if streams => reply.streamed(wire),
+                    wire => reply.whole(wire).to_string(),
                 }
                 .into_bytes()
             }
@@ -280,152 +274,6 @@ impl Reply {
             Body::Bytes(_) => panic!("only a text reply has usage, calls and the like"),
         }
         self
-    }
-}
-
-fn event(value: &Value) -> String {
-    format!("event: {}\ndata: {value}\n\n", value["type"].as_str().unwrap_or("message"))
-}
-
-/// A text in a few pieces, as models send it.
-fn split(text: &str) -> Vec<&str> {
-    let mut pieces = Vec::new();
-    let mut rest = text;
-    let size = (text.len() / 4).max(1);
-    while !rest.is_empty() {
-        let mut end = size.min(rest.len());
-        while !rest.is_char_boundary(end) {
-            end += 1;
-        }
-        let (piece, after) = rest.split_at(end);
-        pieces.push(piece);
-        rest = after;
-    }
-    pieces
-}
-
-impl Chat {
-    fn chunks(&self) -> String {
-        let chunk = |delta: Value, finish: Value| {
-            let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
-            json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "scripted", "choices": [choice]})
-        };
-        let mut values = vec![chunk(json!({"role": "assistant", "content": ""}), Value::Null)];
-        values.extend(
-            split(&self.reasoning).iter().map(|p| chunk(json!({"reasoning_content": p}), Value::Null)),
-        );
-        values.extend(split(&self.text).iter().map(|p| chunk(json!({"content": p}), Value::Null)));
-        for (index, (id, name, arguments)) in self.calls.iter().enumerate() {
-            let first = json!({"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": ""}});
-            values.push(chunk(json!({"tool_calls": [first]}), Value::Null));
-            for piece in split(arguments) {
-                let more = json!({"index": index, "function": {"arguments": piece}});
-                values.push(chunk(json!({"tool_calls": [more]}), Value::Null));
-            }
-        }
-        values.push(chunk(json!({}), json!(self.finish_word("tool_calls", "stop"))));
-        if let Some(usage) = self.chat_usage() {
-            values.push(json!({"object": "chat.completion.chunk", "model": "scripted", "choices": [], "usage": usage}));
-        }
-        let mut text: String = values.iter().map(|value| format!("data: {value}\n\n")).collect();
-        text.push_str("data: [DONE]\n\n");
-        text
-    }
-
-    fn completion(&self) -> Value {
-        let mut message = json!({"role": "assistant", "content": self.text});
-        if !self.reasoning.is_empty() {
-            message["reasoning_content"] = json!(self.reasoning);
-        }
-        if !self.calls.is_empty() {
-            message["tool_calls"] = self
-                .calls
-                .iter()
-                .map(|(id, name, arguments)| {
-                    json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
-                })
-                .collect();
-        }
-        let choice =
-            json!({"index": 0, "message": message, "finish_reason": self.finish_word("tool_calls", "stop")});
-        json!({"object": "chat.completion", "model": "scripted", "choices": [choice], "usage": self.chat_usage()})
-    }
-
-    fn chat_usage(&self) -> Option<Value> {
-        self.usage.map(|(input, output, cached)| {
-            json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output,
-                "prompt_tokens_details": {"cached_tokens": cached}})
-        })
-    }
-
-    fn events(&self) -> String {
-        let usage = self.message_usage();
-        let mut values = vec![
-            json!({"type": "message_start", "message": {"id": "msg_1", "role": "assistant", "model": "scripted",
-                "content": [], "usage": {"input_tokens": usage["input_tokens"],
-                "cache_read_input_tokens": usage["cache_read_input_tokens"], "output_tokens": 1}}}),
-            json!({"type": "ping"}),
-        ];
-        let mut index = 0;
-        let mut block = |start: Value, deltas: Vec<Value>| {
-            values.push(json!({"type": "content_block_start", "index": index, "content_block": start}));
-            values.extend(
-                deltas
-                    .into_iter()
-                    .map(|d| json!({"type": "content_block_delta", "index": index, "delta": d})),
-            );
-            values.push(json!({"type": "content_block_stop", "index": index}));
-            index += 1;
-        };
-        if !self.reasoning.is_empty() {
-            let mut deltas: Vec<Value> = split(&self.reasoning)
-                .iter()
-                .map(|p| json!({"type": "thinking_delta", "thinking": p}))
-                .collect();
-            deltas.push(json!({"type": "signature_delta", "signature": "c2lnbmF0dXJl"}));
-            block(json!({"type": "thinking", "thinking": "", "signature": ""}), deltas);
-        }
-        if !self.text.is_empty() {
-            let deltas = split(&self.text).iter().map(|p| json!({"type": "text_delta", "text": p})).collect();
-            block(json!({"type": "text", "text": ""}), deltas);
-        }
-        for (id, name, arguments) in &self.calls {
-            let deltas = split(arguments)
-                .iter()
-                .map(|p| json!({"type": "input_json_delta", "partial_json": p}))
-                .collect();
-            block(json!({"type": "tool_use", "id": id, "name": name, "input": {}}), deltas);
-        }
-        let stop = json!({"stop_reason": self.finish_word("tool_use", "end_turn"), "stop_sequence": null});
-        values.push(json!({"type": "message_delta", "delta": stop, "usage": {"output_tokens": usage["output_tokens"]}}));
-        values.push(json!({"type": "message_stop"}));
-        values.iter().map(event).collect()
-    }
-
-    fn message(&self) -> Value {
-        let mut content = Vec::new();
-        if !self.reasoning.is_empty() {
-            content
-                .push(json!({"type": "thinking", "thinking": self.reasoning, "signature": "c2lnbmF0dXJl"}));
-        }
-        if !self.text.is_empty() {
-            content.push(json!({"type": "text", "text": self.text}));
-        }
-        for (id, name, arguments) in &self.calls {
-            let input: Value = serde_json::from_str(arguments).unwrap_or_else(|_| json!({}));
-            content.push(json!({"type": "tool_use", "id": id, "name": name, "input": input}));
-        }
-        json!({"type": "message", "id": "msg_1", "role": "assistant", "model": "scripted", "content": content,
-            "stop_reason": self.finish_word("tool_use", "end_turn"), "usage": self.message_usage()})
-    }
-
-    fn message_usage(&self) -> Value {
-        let (input, output, cached) = self.usage.unwrap_or((1, 1, 0));
-        json!({"input_tokens": input - cached, "output_tokens": output, "cache_read_input_tokens": cached})
-    }
-
-    fn finish_word<'a>(&'a self, with_calls: &'a str, without: &'a str) -> &'a str {
-        self.finish.as_deref().unwrap_or(if self.calls.is_empty() { without } else { with_calls })
     }
 }
 
@@ -476,7 +324,7 @@ impl ScriptedServer {
         Self { address, requests, count, task }
     }
 
-    /// The address for `llm.base_url` of an OpenAI-compatible provider: `http://127.0.0.1:PORT/v1`.
+    /// The address for `llm.base_url` of every provider but Anthropic's: `http://127.0.0.1:PORT/v1`.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }

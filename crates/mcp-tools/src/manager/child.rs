@@ -29,6 +29,27 @@ const KILL_TIME: Duration = Duration::from_secs(1);
 /// A line of standard error that is longer is logged in pieces of this size, in bytes.
 const LOG_LINE: usize = 4096;
 
+/// Which processes of a server program end with it on this machine, in words; the error says which may be
+/// left, and why.
+///
+/// # Errors
+/// Processes that leave a server's process group are not reached here.
+pub fn ends_with_server() -> Result<&'static str, &'static str> {
+    if !cfg!(target_os = "linux") {
+        return Err(
+            "on this system only a server's process group is ended; a process that leaves it may stay",
+        );
+    }
+    if !Path::new("/proc/thread-self/children").exists() {
+        return Err(
+            "/proc does not list children here, so a process that leaves a server's group with setsid may stay",
+        );
+    }
+    Ok(
+        "all that a server has started ends with it, setsid or not, kill -9 of this program included: orphans fall to a watchdog",
+    )
+}
+
 /// A running program. Dropping it ends the program and all that it started.
 #[derive(Debug)]
 pub(crate) struct ChildProcess {

@@ -3,6 +3,7 @@
 //! Decides which keys mean what, and how each fault is located: file, line, server, key. Starting
 //! the servers is left to the manager.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -13,11 +14,15 @@ use super::error::ToolsError;
 use super::spec::{MAX_CALL_LIMIT, ServerSpec, Transport};
 use super::words::nearest;
 
+mod env_file;
 mod lines;
 mod variables;
 
 /// Top-level keys that hold the servers: most clients', and one editor's.
 const SERVER_MAPS: &[&str] = &["mcpServers", "servers"];
+
+/// Top-level keys of clients that are about other things than servers.
+const OTHER_TOP_KEYS: &[&str] = &["inputs", "globalShortcut", "$schema", "preferences", "numStartups"];
 
 /// Keys of other clients that mean nothing here: approval and display are not this program's.
 pub const IGNORED_KEYS: &[&str] = &[
@@ -40,6 +45,15 @@ pub const IGNORED_KEYS: &[&str] = &[
     "registryUrl",
     "provider",
     "dev",
+    "sandbox",
+    "sandboxEnabled",
+    "oauth",
+    "auth",
+    "authProviderType",
+    "includePaths",
+    "alwaysLoad",
+    "watchPaths",
+    "fromGalleryId",
 ];
 
 /// What a key sets.
@@ -48,6 +62,7 @@ enum Key {
     Command,
     Args,
     Env,
+    EnvFile,
     Cwd,
     Type,
     Url,
@@ -58,6 +73,7 @@ enum Key {
     StartLimit,
     CallLimit,
     MaxConcurrency,
+    EnabledTools,
     DisabledTools,
 }
 
@@ -66,25 +82,37 @@ const KEYS: &[(Key, &[&str])] = &[
     (Key::Command, &["command"]),
     (Key::Args, &["args"]),
     (Key::Env, &["env"]),
-    (Key::Cwd, &["cwd"]),
+    (Key::EnvFile, &["envFile", "env_file"]),
+    (Key::Cwd, &["cwd", "workingDirectory"]),
     (Key::Type, &["type", "transport", "transportType"]),
     (Key::Url, &["url", "serverUrl", "httpUrl"]),
-    (Key::Headers, &["headers"]),
+    (Key::Headers, &["headers", "http_headers"]),
     (Key::Bearer, &["bearer"]),
     (Key::Disabled, &["disabled"]),
     (Key::Enabled, &["enabled", "isActive"]),
     (Key::StartLimit, &["start_limit", "startup_timeout", "startupTimeout", "startup_timeout_sec"]),
     (Key::CallLimit, &["call_limit", "timeout", "tool_timeout_sec"]),
     (Key::MaxConcurrency, &["max_concurrency"]),
+    (Key::EnabledTools, &["enabled_tools", "enabledTools", "includeTools"]),
     (Key::DisabledTools, &["disabled_tools", "disabledTools", "excludeTools"]),
 ];
 
+/// The servers of an `mcp.json`.
+#[derive(Debug, Clone, Default)]
+pub struct McpJson {
+    /// All of them in the order of the file. One that is switched off, that asks for a variable that is not
+    /// set, or that speaks a transport which is not supported is [`Transport::Unavailable`].
+    pub servers: Vec<ServerSpec>,
+    /// What was read over, each with its place: unknown keys, and keys without effect.
+    pub notes: Vec<String>,
+}
+
 /// Reads `mcp.json`: `{"mcpServers": {"NAME": {…}}}`, where JSON5's liberties are allowed.
 ///
-/// `origin` names the file in errors. `${VAR}`, `${env:VAR}` and `${VAR:-default}` in values are
-/// filled in by `lookup_env`. Servers with `disabled: true` are left out unread. Times are seconds.
-/// Keys of other clients that mean nothing here are accepted ([`IGNORED_KEYS`]); any other unknown
-/// key is an error, because it is most often a slip.
+/// `origin` names the file in errors. `${VAR}`, `${env:VAR}`, `${VAR:-default}` and `${env:VAR,default}`
+/// in values are filled in by `lookup_env`. Times are seconds; a `timeout` that is too long for that is
+/// milliseconds. Keys of other clients that mean nothing here are accepted ([`IGNORED_KEYS`]); any other
+/// unknown key is noted.
 ///
 /// # Errors
 /// The first fault, with its place in the file.
@@ -92,9 +120,9 @@ pub fn parse_mcp_json(
     text: &str,
     origin: &str,
     lookup_env: &dyn Fn(&str) -> Option<String>,
-) -> Result<Vec<ServerSpec>, ToolsError> {
+) -> Result<McpJson, ToolsError> {
     let lines = KeyLines::of(text);
-    let file = File { origin, lines: &lines, lookup_env };
+    let file = File { origin, lines: &lines, lookup_env, notes: RefCell::default() };
     if lines.is_too_deep() {
         return Err(file.error(&[], format!("nested deeper than {} levels", lines::MAX_DEPTH)));
     }
@@ -111,29 +139,53 @@ pub fn parse_mcp_json(
         });
     };
     let Value::Object(servers) = servers else {
-        return Err(file.error(&[map_key], format!("expected an object of servers, found {}", kind(servers))));
+        return Err(
+            file.error(&[map_key], format!("expected an object of servers, found {}", kind_of(servers)))
+        );
     };
     if let Some((name, first, second)) = lines.repeated_under(&[map_key]) {
         let problem = format!("the name stands in lines {first} and {second}: give each server its own");
         return Err(file.error(&[map_key, name], problem));
     }
-    let mut specs = Vec::with_capacity(servers.len());
-    for (name, fields) in servers {
-        let server = Server { file: &file, map_key, name };
-        if let Some(spec) = server.read(fields)? {
-            specs.push(spec);
+    if servers.is_empty() {
+        file.note(&[map_key], "no server stands here".to_owned());
+    }
+    for key in root.keys().map(String::as_str) {
+        if key != map_key && !OTHER_TOP_KEYS.contains(&key) {
+            file.note(&[key], format!("not read: the servers are taken from `{map_key}`"));
         }
     }
-    Ok(specs)
+    let servers = servers.iter().map(|(name, fields)| Server { file: &file, map_key, name }.read(fields));
+    let servers = servers.collect::<Result<Vec<_>, _>>()?;
+    Ok(McpJson { servers, notes: file.notes.take() })
 }
 
 struct File<'a> {
     origin: &'a str,
     lines: &'a KeyLines,
     lookup_env: &'a dyn Fn(&str) -> Option<String>,
+    notes: RefCell<Vec<String>>,
+}
+
+/// What is wrong with a server.
+enum Fault {
+    /// The file must be mended.
+    Error(ToolsError),
+    /// The file may be as it is; this server cannot be had here.
+    Unavailable(String),
+}
+
+impl From<ToolsError> for Fault {
+    fn from(error: ToolsError) -> Self {
+        Self::Error(error)
+    }
 }
 
 impl File<'_> {
+    fn note(&self, path: &[&str], text: String) {
+        self.notes.borrow_mut().push(self.error(path, text).to_string());
+    }
+
     fn error(&self, path: &[&str], problem: String) -> ToolsError {
         let line = self.lines.line(path);
         ToolsError::McpJson { origin: self.origin.to_owned(), line, path: path.join("."), problem }
@@ -160,60 +212,71 @@ struct Server<'a> {
 type Fields<'a> = Vec<(Key, &'a str, &'a Value)>;
 
 impl Server<'_> {
-    fn read(&self, value: &Value) -> Result<Option<ServerSpec>, ToolsError> {
+    fn read(&self, value: &Value) -> Result<ServerSpec, ToolsError> {
         let Value::Object(object) = value else {
-            return Err(self.error(&[], format!("expected an object, found {}", kind(value))));
+            return Err(self.error(&[], format!("expected an object, found {}", kind_of(value))));
         };
         if self.name.trim().is_empty() {
             return Err(self.error(&[], "a server needs a name".to_owned()));
         }
+        let unavailable = |reason: String, switched_off: bool| {
+            ServerSpec::new(self.name, Transport::Unavailable { reason, switched_off })
+        };
         let fields = self.fields(object)?;
-        if self.is_disabled(&fields)? {
-            return Ok(None);
+        if let Some(key) = self.switched_off_by(&fields)? {
+            let place = self.error(&[key], "it is switched off there".to_owned());
+            return Ok(unavailable(place.to_string(), true));
         }
-        let mut spec = ServerSpec::new(self.name, self.transport(&fields)?);
-        for &(key, name, value) in &fields {
+        match self.enabled(object, &fields) {
+            Ok(spec) => Ok(spec),
+            Err(Fault::Unavailable(reason)) => Ok(unavailable(reason, false)),
+            Err(Fault::Error(error)) => Err(error),
+        }
+    }
+
+    fn enabled(&self, object: &Map<String, Value>, fields: &Fields<'_>) -> Result<ServerSpec, Fault> {
+        // What is wrong with the file is told before what is missing around it.
+        let mut spec =
+            ServerSpec::new(self.name, Transport::Unavailable { reason: String::new(), switched_off: false });
+        for &(key, name, value) in fields {
             match key {
                 Key::StartLimit => spec.start_limit = self.seconds(name, value, None)?,
                 Key::CallLimit => spec.call_limit = self.seconds(name, value, Some(MAX_CALL_LIMIT))?,
                 Key::MaxConcurrency => spec.max_concurrency = Some(self.count(name, value)?),
+                Key::EnabledTools => spec.enabled_tools = Some(self.strings(name, value)?),
                 Key::DisabledTools => spec.disabled_tools = self.strings(name, value)?,
                 _ => {}
             }
         }
-        Ok(Some(spec))
+        spec.transport = self.transport(object, fields)?;
+        Ok(spec)
     }
 
+    /// The known fields; the others are noted.
     fn fields<'v>(&self, object: &'v Map<String, Value>) -> Result<Fields<'v>, ToolsError> {
         let mut fields: Fields<'v> = Vec::new();
         for (name, value) in object {
             let known = KEYS.iter().find(|(_, names)| names.contains(&name.as_str()));
             let Some(&(key, _)) = known else {
-                if IGNORED_KEYS.contains(&name.as_str()) || name.starts_with('$') {
-                    continue;
+                if !IGNORED_KEYS.contains(&name.as_str()) && !name.starts_with('$') {
+                    self.file.note(&[self.map_key, self.name, name], unknown_key(name));
                 }
-                let names = KEYS.iter().flat_map(|(_, names)| names.iter().copied());
-                let advice = match nearest(name, names) {
-                    Some(near) => format!("do you mean `{near}`?"),
-                    None => {
-                        let names: Vec<&str> =
-                            KEYS.iter().filter_map(|(_, names)| names.first().copied()).collect();
-                        format!("known keys: {}", names.join(", "))
-                    }
-                };
-                return Err(self.error(&[name], format!("unknown key: {advice}")));
+                continue;
             };
             if let Some((_, other, _)) = fields.iter().find(|(other, _, _)| *other == key) {
                 return Err(self.error(&[name], format!("says the same as `{other}`: remove one of them")));
             }
-            if !value.is_null() {
+            // Clients write these where a form was left empty.
+            let is_empty =
+                value.is_null() || (matches!(key, Key::Url | Key::Cwd | Key::EnvFile) && value == "");
+            if !is_empty {
                 fields.push((key, name, value));
             }
         }
         Ok(fields)
     }
 
-    fn is_disabled(&self, fields: &Fields<'_>) -> Result<bool, ToolsError> {
+    fn switched_off_by<'f>(&self, fields: &Fields<'f>) -> Result<Option<&'f str>, ToolsError> {
         for &(key, name, value) in fields {
             let off = match key {
                 Key::Disabled => self.boolean(name, value)?,
@@ -221,45 +284,51 @@ impl Server<'_> {
                 _ => false,
             };
             if off {
-                return Ok(true);
+                return Ok(Some(name));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
-    fn transport(&self, fields: &Fields<'_>) -> Result<Transport, ToolsError> {
+    fn transport(&self, object: &Map<String, Value>, fields: &Fields<'_>) -> Result<Transport, Fault> {
         let field = |wanted: Key| {
             fields.iter().find(|(key, _, _)| *key == wanted).map(|&(_, name, value)| (name, value))
         };
         let (command, url) = (field(Key::Command), field(Key::Url));
         let is_http = match field(Key::Type) {
-            None => url.is_some(),
+            None => url.is_some() && command.is_none(),
             Some((name, value)) => match self.string(name, value)?.as_str() {
                 "stdio" | "local" => false,
                 "http" | "streamable-http" | "streamableHttp" | "streamable_http" | "remote" => true,
                 "sse" => {
                     let problem = "the old HTTP+SSE transport is not supported: use the server's streamable HTTP address, which often ends in /mcp, with the type `http`";
-                    return Err(self.error(&[name], problem.to_owned()));
+                    return Err(self.unavailable(&[name], problem.to_owned()));
                 }
                 other => {
-                    return Err(self.error(&[name], format!("unknown type `{other}`: use `stdio` or `http`")));
+                    let problem = format!("unknown type `{other}`: use `stdio` or `http`");
+                    return Err(self.unavailable(&[name], problem));
                 }
             },
         };
-        // Each kind has keys of its own; one of the other kind is a slip that would go unnoticed.
+        // Each kind has keys of its own; those of the other kind have no effect.
         let (kind, foreign): (&str, &[Key]) = if is_http {
-            ("http", &[Key::Command, Key::Args, Key::Env, Key::Cwd])
+            ("http", &[Key::Command, Key::Args, Key::Env, Key::EnvFile, Key::Cwd])
         } else {
             ("stdio", &[Key::Url, Key::Headers, Key::Bearer])
         };
-        if let Some((_, name, _)) = fields.iter().find(|(key, _, _)| foreign.contains(key)) {
-            return Err(
-                self.error(&[name], format!("a server of the type `{kind}` has no `{name}`: remove it"))
-            );
+        for (_, name, value) in fields.iter().filter(|(key, _, _)| foreign.contains(key)) {
+            // Forms that were left empty say nothing.
+            let is_empty = value.as_array().is_some_and(Vec::is_empty)
+                || value.as_object().is_some_and(Map::is_empty)
+                || value.as_str() == Some("");
+            if !is_empty {
+                let text = format!("without effect for a server of the type `{kind}`");
+                self.file.note(&[self.map_key, self.name, name], text);
+            }
         }
         if is_http {
             let Some((name, value)) = url else {
-                return Err(self.error(&[], "a server of the type `http` needs `url`".to_owned()));
+                return Err(self.lacking(object, "a server of the type `http` needs `url`").into());
             };
             let url = self.string(name, value)?;
             #[cfg(feature = "http")]
@@ -269,57 +338,79 @@ impl Server<'_> {
             return Ok(Transport::Http { url, bearer, headers: headers.unwrap_or_default() });
         }
         let Some((name, value)) = command else {
-            return Err(self.error(&[], "a server needs `command`, or `url`".to_owned()));
+            return Err(self.lacking(object, "a server needs `command`, or `url`").into());
         };
+        if !value.is_string() {
+            return Err(self.error(&[name], format!("expected a string, found {}", kind_of(value))).into());
+        }
         let command = self.string(name, value)?;
         if command.trim().is_empty() {
-            return Err(self.error(&[name], "no program is named".to_owned()));
+            return Err(self.error(&[name], "no program is named".to_owned()).into());
         }
         let args = field(Key::Args).map(|(name, value)| self.strings(name, value)).transpose()?;
-        let env = field(Key::Env).map(|(name, value)| self.map(name, value)).transpose()?;
         let cwd = field(Key::Cwd).map(|(name, value)| self.string(name, value)).transpose()?;
-        Ok(Transport::Stdio {
-            command,
-            args: args.unwrap_or_default(),
-            env: env.unwrap_or_default(),
-            cwd: cwd.map(Into::into),
-        })
+        let mut env = BTreeMap::new();
+        if let Some((name, value)) = field(Key::EnvFile) {
+            let path = self.string(name, value)?;
+            env = env_file::read(&path).map_err(|problem| self.unavailable(&[name], problem))?;
+        }
+        if let Some((name, value)) = field(Key::Env) {
+            env.extend(self.map(name, value)?);
+        }
+        Ok(Transport::Stdio { command, args: args.unwrap_or_default(), env, cwd: cwd.map(Into::into) })
     }
 
-    fn string(&self, key: &str, value: &Value) -> Result<String, ToolsError> {
+    /// What a server must have and has not; a slip in the name of the key is the likeliest reason.
+    fn lacking(&self, object: &Map<String, Value>, problem: &str) -> ToolsError {
+        let slip = object.keys().find(|name| {
+            nearest(name, ["command", "url"]).is_some()
+                && !KEYS.iter().any(|(_, names)| names.contains(&name.as_str()))
+        });
+        match slip {
+            Some(name) => self.error(&[name], unknown_key(name)),
+            None => self.error(&[], problem.to_owned()),
+        }
+    }
+
+    fn string(&self, key: &str, value: &Value) -> Result<String, Fault> {
         self.string_at(&[key], value)
     }
 
-    fn string_at(&self, path: &[&str], value: &Value) -> Result<String, ToolsError> {
+    fn string_at(&self, path: &[&str], value: &Value) -> Result<String, Fault> {
         let text = match value {
-            Value::String(text) => {
-                variables::fill_in(text, self.file.lookup_env).map_err(|problem| self.error(path, problem))?
-            }
+            Value::String(text) => variables::fill_in(text, self.file.lookup_env)
+                .map_err(|problem| self.unavailable(path, problem))?,
             // Ports and switches are often written without quotes.
             Value::Number(_) | Value::Bool(_) => value.to_string(),
-            other => return Err(self.error(path, format!("expected a string, found {}", kind(other)))),
+            other => {
+                return Err(self.error(path, format!("expected a string, found {}", kind_of(other))).into());
+            }
         };
         if text.contains('\0') {
-            return Err(self.error(path, "holds a NUL character".to_owned()));
+            return Err(self.error(path, "holds a NUL character".to_owned()).into());
         }
         Ok(text)
     }
 
-    fn strings(&self, key: &str, value: &Value) -> Result<Vec<String>, ToolsError> {
+    fn strings(&self, key: &str, value: &Value) -> Result<Vec<String>, Fault> {
         match value {
             Value::Array(items) => items.iter().map(|item| self.string(key, item)).collect(),
-            other => Err(self.error(&[key], format!("expected a list of strings, found {}", kind(other)))),
+            other => {
+                let problem = format!("expected a list of strings, found {}", kind_of(other));
+                Err(self.error(&[key], problem).into())
+            }
         }
     }
 
-    fn map(&self, key: &str, value: &Value) -> Result<BTreeMap<String, String>, ToolsError> {
+    fn map(&self, key: &str, value: &Value) -> Result<BTreeMap<String, String>, Fault> {
         let Value::Object(fields) = value else {
-            return Err(self.error(&[key], format!("expected an object of strings, found {}", kind(value))));
+            let problem = format!("expected an object of strings, found {}", kind_of(value));
+            return Err(self.error(&[key], problem).into());
         };
         let mut map = BTreeMap::new();
         for (name, value) in fields {
             if name.is_empty() || name.contains(['=', '\0']) {
-                return Err(self.error(&[key, name], "this cannot be a name".to_owned()));
+                return Err(self.error(&[key, name], "this cannot be a name".to_owned()).into());
             }
             map.insert(name.clone(), self.string_at(&[key, name], value)?);
         }
@@ -329,7 +420,7 @@ impl Server<'_> {
     fn boolean(&self, key: &str, value: &Value) -> Result<bool, ToolsError> {
         value
             .as_bool()
-            .ok_or_else(|| self.error(&[key], format!("expected true or false, found {}", kind(value))))
+            .ok_or_else(|| self.error(&[key], format!("expected true or false, found {}", kind_of(value))))
     }
 
     fn count(&self, key: &str, value: &Value) -> Result<usize, ToolsError> {
@@ -343,6 +434,14 @@ impl Server<'_> {
             return Err(self.error(&[key], format!("expected a number of seconds above 0, found {value}")));
         };
         match most {
+            // Some clients write milliseconds under this name.
+            Some(most)
+                if limit > most && key == "timeout" && limit.as_millis() <= most.as_millis() * 1000 =>
+            {
+                let seconds = limit.as_secs_f64() / 1000.0;
+                self.file.note(&[self.map_key, self.name, key], format!("taken as {seconds} s"));
+                Ok(limit / 1000)
+            }
             Some(most) if limit > most => {
                 let problem = format!("{value} seconds are too long: {} at most", most.as_secs());
                 Err(self.error(&[key], problem))
@@ -351,13 +450,29 @@ impl Server<'_> {
         }
     }
 
+    fn unavailable(&self, path: &[&str], problem: String) -> Fault {
+        Fault::Unavailable(self.error(path, problem).to_string())
+    }
+
     fn error(&self, path: &[&str], problem: String) -> ToolsError {
         let path: Vec<&str> = [self.map_key, self.name].iter().chain(path).copied().collect();
         self.file.error(&path, problem)
     }
 }
 
-const fn kind(value: &Value) -> &'static str {
+fn unknown_key(name: &str) -> String {
+    let names = KEYS.iter().flat_map(|(_, names)| names.iter().copied());
+    let advice = match nearest(name, names) {
+        Some(near) => format!("do you mean `{near}`?"),
+        None => {
+            let names: Vec<&str> = KEYS.iter().filter_map(|(_, names)| names.first().copied()).collect();
+            format!("known keys: {}", names.join(", "))
+        }
+    };
+    format!("unknown key: {advice}")
+}
+
+const fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",

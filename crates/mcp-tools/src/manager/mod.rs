@@ -3,6 +3,7 @@
 //! Decides which servers are in use, which tools are offered, and where a call goes. How one server
 //! is started, watched and ended is left to `server` and what it stands on.
 
+mod arguments;
 mod child;
 mod cut;
 mod environment;
@@ -16,6 +17,7 @@ mod mcp_json;
 mod outcome;
 mod oversized;
 mod render;
+mod repeatable;
 mod server;
 mod session;
 mod spec;
@@ -32,9 +34,14 @@ use futures_util::future::join_all;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+pub use child::ends_with_server;
 pub use error::ToolsError;
+#[cfg(feature = "serve")]
+pub(crate) use in_process::InProcessTask;
 pub use in_process::{in_process, serve_handler};
-pub use mcp_json::{IGNORED_KEYS, parse_mcp_json};
+#[cfg(feature = "serve")]
+pub(crate) use lines::MAX_MESSAGE;
+pub use mcp_json::{IGNORED_KEYS, McpJson, parse_mcp_json};
 pub use outcome::{ToolFailure, ToolOutcome};
 pub use spec::{
     DEFAULT_CALL_LIMIT, DEFAULT_OUTPUT_LIMIT, DEFAULT_START_LIMIT, InProcessServer, MAX_CALL_LIMIT,
@@ -62,8 +69,13 @@ impl ToolManager {
     pub async fn start(servers: Vec<ServerSpec>, options: ManagerOptions) -> Self {
         let neutraliser = Neutraliser::new(&options.neutralise_tags);
         let shared = Arc::new(Shared { options, neutraliser });
-        let servers: Arc<[Arc<Server>]> =
-            servers.into_iter().map(|spec| Arc::new(Server::new(spec, Arc::clone(&shared)))).collect();
+        let is_wanted =
+            |spec: &ServerSpec| !matches!(spec.transport, Transport::Unavailable { switched_off: true, .. });
+        let servers: Arc<[Arc<Server>]> = servers
+            .into_iter()
+            .filter(is_wanted)
+            .map(|spec| Arc::new(Server::new(spec, Arc::clone(&shared))))
+            .collect();
         let mut names = HashSet::new();
         let mut starting = Vec::with_capacity(servers.len());
         for server in servers.iter() {
@@ -119,6 +131,17 @@ impl ToolManager {
                 self.shared.as_data(words::unknown_server(server, &mut known))
             }
         }
+    }
+
+    /// Whether a call to the tool may be made again where nobody knows whether it was carried out: because the
+    /// options say so of its server, because the server says that it only reads or changes nothing the second time,
+    /// or because of its name, where it says nothing. An unknown tool may not.
+    #[must_use]
+    pub fn is_repeatable(&self, server: &str, tool: &str) -> bool {
+        self.servers
+            .iter()
+            .find(|known| known.name() == server)
+            .is_some_and(|known| known.is_repeatable(tool))
     }
 
     /// Ends all servers at once and waits until they are gone, for five seconds at most. Calls that

@@ -3,6 +3,7 @@
 //! Decides when a session is opened again and what a call comes to. A call is sent once: where the
 //! session breaks off under it, nobody knows what the server has done, and the model is told so.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,7 +23,7 @@ use super::outcome::{INVALID_PARAMS, ToolFailure, ToolOutcome};
 use super::session::{Session, transport_problem};
 use super::spec::{MAX_CALL_LIMIT, ManagerOptions, ServerSpec, Transport};
 use super::text::Neutraliser;
-use super::{render, words};
+use super::{arguments, render, words};
 
 /// How often a server that has ended is started again.
 const RESTARTS: u32 = 1;
@@ -60,6 +61,8 @@ pub(crate) struct Server {
     gate: tokio::sync::Mutex<()>,
     slots: Semaphore,
     restarts: AtomicU32,
+    /// Tools whose calls may be made again.
+    repeatable: Mutex<HashSet<String>>,
     /// Cancelled when the server shall not be in use any more.
     stop: CancellationToken,
 }
@@ -86,6 +89,7 @@ impl Server {
             gate: tokio::sync::Mutex::new(()),
             slots,
             restarts: AtomicU32::new(RESTARTS),
+            repeatable: Mutex::default(),
             stop: CancellationToken::new(),
         }
     }
@@ -128,7 +132,7 @@ impl Server {
     pub(crate) fn status(&self) -> ServerStatus {
         let sandbox = match &self.spec.transport {
             Transport::InProcess(server) => server.confinement(),
-            Transport::Stdio { .. } | Transport::Http { .. } => Vec::new(),
+            Transport::Stdio { .. } | Transport::Http { .. } | Transport::Unavailable { .. } => Vec::new(),
         };
         let (tools, error) = match &*self.state() {
             State::Open { tools, .. } => (tools.iter().map(|tool| tool.name.clone()).collect(), None),
@@ -171,6 +175,9 @@ impl Server {
             }
             if !self.offers(tool) {
                 return Err(self.unknown_tool(tool));
+            }
+            if let Some(outcome) = self.misfit(tool, &arguments) {
+                return Err(outcome);
             }
             Ok(self.call_session(&session, tool, arguments).await)
         };
@@ -346,6 +353,12 @@ impl Server {
 
     /// Puts a session in use, unless the server was shut down. Returns whether it is in use.
     fn open(&self, session: Arc<Session>, tools: Vec<Tool>) -> bool {
+        let configured = self.shared.options.repeatable.get(self.name()).copied();
+        let repeatable = tools.iter().filter(|tool| {
+            super::repeatable::is_repeatable(configured, tool.annotations.as_ref(), &tool.name)
+        });
+        *self.repeatable.lock().unwrap_or_else(PoisonError::into_inner) =
+            repeatable.map(|tool| tool.name.to_string()).collect();
         let tools = self.offered(tools);
         let mut state = self.state();
         // Looked at under the lock: a shutdown either sees the session or is seen here.
@@ -357,6 +370,11 @@ impl Server {
         true
     }
 
+    /// Whether a call to the tool may be made again where nobody knows whether it was carried out.
+    pub(crate) fn is_repeatable(&self, tool: &str) -> bool {
+        self.repeatable.lock().unwrap_or_else(PoisonError::into_inner).contains(tool)
+    }
+
     fn died(&self, reason: String) -> String {
         let reason = self.shared.neutraliser.data(&reason);
         *self.state() = State::Failed { reason: reason.clone(), failure: ToolFailure::ServerDied };
@@ -366,6 +384,14 @@ impl Server {
     fn unknown_tool(&self, tool: &str) -> ToolOutcome {
         let offered = self.tools();
         words::unknown_tool(self.name(), tool, &mut offered.iter().map(|offered| offered.name.as_str()))
+    }
+
+    /// What is said of arguments that do not fit the tool's schema.
+    fn misfit(&self, tool: &str, arguments: &Map<String, Value>) -> Option<ToolOutcome> {
+        let tools = self.tools();
+        let offered = tools.iter().find(|offered| offered.name == tool)?;
+        let misfits = arguments::misfits(offered.input_schema.as_object()?, arguments);
+        (!misfits.is_empty()).then(|| words::misfit(self.name(), offered, &misfits))
     }
 
     fn offers(&self, tool: &str) -> bool {
@@ -380,7 +406,8 @@ impl Server {
             .into_iter()
             .filter(|tool| {
                 let named = |name: &String| *name == tool.name;
-                !self.spec.disabled_tools.iter().any(named)
+                self.spec.enabled_tools.as_ref().is_none_or(|enabled| enabled.iter().any(named))
+                    && !self.spec.disabled_tools.iter().any(named)
                     && !blacklist.iter().any(|(server, name)| *server == self.spec.name && named(name))
             })
             .map(|tool| {

@@ -85,6 +85,7 @@ impl Session {
                 let transport = LineTransport::new(name, reader, writer, tail);
                 opening.shake_hands(transport, Backend::InProcess(task)).await?
             }
+            Transport::Unavailable { reason, .. } => return Err(StartFailure::BadSpec(reason.clone())),
             #[cfg(feature = "http")]
             Transport::Http { url, bearer, headers } => {
                 let limit = spec.start_limit;

@@ -35,6 +35,8 @@ pub struct ServerSpec {
     pub call_limit: Duration,
     /// Calls that may run at once; none sets no bound.
     pub max_concurrency: Option<usize>,
+    /// The only tools of this server that are shown and called; none: all.
+    pub enabled_tools: Option<Vec<String>>,
     /// Tools of this server that are neither shown nor called.
     pub disabled_tools: Vec<String>,
 }
@@ -49,6 +51,7 @@ impl ServerSpec {
             start_limit: DEFAULT_START_LIMIT,
             call_limit: DEFAULT_CALL_LIMIT,
             max_concurrency: None,
+            enabled_tools: None,
             disabled_tools: Vec::new(),
         }
     }
@@ -85,6 +88,13 @@ pub enum Transport {
     },
     /// A server inside this process.
     InProcess(Arc<dyn InProcessServer>),
+    /// A server that is described and cannot be had.
+    Unavailable {
+        /// Why, and what to do.
+        reason: String,
+        /// It was switched off on purpose: a manager says nothing of it.
+        switched_off: bool,
+    },
 }
 
 impl fmt::Debug for Transport {
@@ -104,6 +114,7 @@ impl fmt::Debug for Transport {
                 .field("headers", &headers.keys())
                 .finish(),
             Self::InProcess(server) => formatter.debug_tuple("InProcess").field(&server.name()).finish(),
+            Self::Unavailable { reason, .. } => formatter.debug_tuple("Unavailable").field(reason).finish(),
         }
     }
 }
@@ -158,6 +169,9 @@ pub struct ManagerOptions {
     pub neutralise_tags: Vec<String>,
     /// The version that servers are told.
     pub client_version: String,
+    /// By server, whether its calls may be made again where nobody knows whether they were carried out; a server
+    /// that is not named here is asked. See [`ToolManager::is_repeatable`](crate::ToolManager::is_repeatable).
+    pub repeatable: BTreeMap<String, bool>,
 }
 
 impl Default for ManagerOptions {
@@ -168,6 +182,7 @@ impl Default for ManagerOptions {
             blob_dir: None,
             neutralise_tags: Vec::new(),
             client_version: env!("CARGO_PKG_VERSION").to_owned(),
+            repeatable: BTreeMap::new(),
         }
     }
 }

@@ -41,6 +41,17 @@ pub(crate) fn unknown_tool(server: &str, tool: &str, known: &mut dyn Iterator<It
     ToolOutcome::failed(ToolFailure::UnknownTool, text)
 }
 
+/// The arguments do not fit, so the call was not sent.
+pub(crate) fn misfit(server: &str, tool: &ToolDefinition, misfits: &[String]) -> ToolOutcome {
+    let text = format!(
+        "The call of `{}` of the server `{server}` was not made, because its arguments do not fit: {}.{}",
+        tool.name,
+        misfits.join("; "),
+        expected_arguments(tool)
+    );
+    ToolOutcome::failed(ToolFailure::InvalidArguments, text)
+}
+
 fn instead(what: &str, name: &str, known: &[&str]) -> String {
     if known.is_empty() {
         return format!(" {what}: none.");

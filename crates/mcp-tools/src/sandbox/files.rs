@@ -39,6 +39,19 @@ const READ: &[&str] = &[
 /// Read and written: devices that keep nothing.
 const DEVICES: &[&str] = &["/dev/null", "/dev/full"];
 
+/// What may be done with files of shared memory, as bits of landlock's version `version`: read and write
+/// them, make and remove them, and, where that counts apart, change their length.
+pub(super) fn shared_memory(version: i32) -> u64 {
+    const WRITE_FILE: u64 = 1 << 1;
+    const READ_FILE: u64 = 1 << 2;
+    const READ_DIR: u64 = 1 << 3;
+    const REMOVE_FILE: u64 = 1 << 5;
+    const MAKE_REG: u64 = 1 << 8;
+    const TRUNCATE: u64 = 1 << 14;
+    let truncate = if version >= CONFINES_TRUNCATION { TRUNCATE } else { 0 };
+    WRITE_FILE | READ_FILE | READ_DIR | REMOVE_FILE | MAKE_REG | truncate
+}
+
 #[cfg(target_os = "linux")]
 pub(super) fn version() -> i32 {
     crate::spawn::landlock_version()
@@ -49,17 +62,22 @@ pub(super) fn version() -> i32 {
     0
 }
 
-/// The ruleset for one sandbox. Paths that do not exist are left out.
-pub(super) fn ruleset(scratch: &Path, readable: &[PathBuf]) -> Result<OwnedFd, String> {
-    build(scratch, readable)
+/// The ruleset for one sandbox, with the one port at which a proxy listens, where there is one. Paths that do not
+/// exist are left out.
+pub(super) fn ruleset(scratch: &Path, readable: &[PathBuf], port: Option<u16>) -> Result<OwnedFd, String> {
+    build(scratch, readable, port)
         .map_err(|error| error.to_string())?
         .ok_or_else(|| "the kernel has no landlock".into())
 }
 
-fn build(scratch: &Path, readable: &[PathBuf]) -> Result<Option<OwnedFd>, landlock::RulesetError> {
+fn build(
+    scratch: &Path,
+    readable: &[PathBuf],
+    port: Option<u16>,
+) -> Result<Option<OwnedFd>, landlock::RulesetError> {
     use landlock::{
-        ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
-        RulesetAttr, RulesetCreatedAttr, Scope,
+        ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, PathFd,
+        Ruleset, RulesetAttr, RulesetCreatedAttr, Scope,
     };
     // The newest that the library knows; what the kernel does not know yet is left out.
     const NEWEST: ABI = ABI::V9;
@@ -80,6 +98,10 @@ fn build(scratch: &Path, readable: &[PathBuf]) -> Result<Option<OwnedFd>, landlo
         .handle_access(AccessNet::from_all(NEWEST))?
         .scope(Scope::from_all(NEWEST))?
         .create()?;
+    if let Some(port) = port {
+        // Its listener is made by the child itself, before it is anybody's program.
+        ruleset = ruleset.add_rule(NetPort::new(port, AccessNet::BindTcp | AccessNet::ConnectTcp))?;
+    }
     for (path, access) in rules {
         let Ok(opened) = PathFd::new(path) else { continue };
         let access = if path.is_dir() { access } else { access & AccessFs::from_file(NEWEST) };

@@ -1,7 +1,7 @@
 //! Resource limits of one sandboxed process.
 //!
-//! Decides the numbers. They hold for each process, not for the tree; the number of processes bounds
-//! the tree.
+//! Decides the numbers. They hold for each process; what holds for all of a sandbox together is in
+//! `totals`, and where that cannot be had the number of processes bounds the tree.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,9 @@ pub struct SandboxLimits {
     /// Address space of a process, bytes. Default 4 GiB: libraries for numbers reserve far more than
     /// they use.
     pub memory: u64,
+    /// Memory in use by all processes of a sandbox together, bytes, where control groups can be made.
+    /// Default 4 GiB.
+    pub total_memory: u64,
     /// Processes and threads at a time. Default 64.
     pub processes: u64,
     /// Largest file, bytes. Default 1 GiB.
@@ -24,7 +27,14 @@ pub struct SandboxLimits {
 
 impl Default for SandboxLimits {
     fn default() -> Self {
-        Self { memory: 4 << 30, processes: 64, file_size: 1 << 30, processor_seconds: 3600, open_files: 512 }
+        Self {
+            memory: 4 << 30,
+            total_memory: 4 << 30,
+            processes: 64,
+            file_size: 1 << 30,
+            processor_seconds: 3600,
+            open_files: 512,
+        }
     }
 }
 

@@ -4,24 +4,27 @@
 //! it. Starting the child, talking to it and ending it is left to the servers that use it.
 //!
 //! The layers: landlock (files, TCP ports, signals and abstract sockets), seccomp (an allow-list of
-//! system calls), resource limits, and, where this process may change users, a user of its own for each
-//! sandbox. The first two are needed; without them nothing is started unless the mode is
-//! [`SandboxMode::None`].
+//! system calls), resource limits, and, each where this process may: a user of its own for each sandbox,
+//! namespaces of processes and network, control groups that limit it as a whole. The first two are needed;
+//! without them nothing is started unless the mode is [`SandboxMode::None`].
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::spawn::ChildSetup;
+use crate::spawn::{ChildSetup, Namespaces};
 
 mod files;
 mod limits;
 mod system_calls;
+mod totals;
 mod users;
 
 pub use limits::SandboxLimits;
+pub(crate) use totals::Totals;
 pub(crate) use users::is_passable;
 
 /// Whether model-written code is confined.
@@ -38,7 +41,7 @@ pub enum SandboxMode {
 /// One thing that confines, or would.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SandboxLayer {
-    /// What it is called: `landlock`, `seccomp`, `limits`, `user`, `totals`.
+    /// What it is called: `landlock`, `seccomp`, `limits`, `namespaces`, `user`, `totals`.
     pub name: &'static str,
     /// What it keeps in or out.
     pub protects: &'static str,
@@ -96,13 +99,18 @@ pub(crate) struct Sandbox {
     landlock: i32,
     seccomp: Result<(), String>,
     users: Result<users::Users, String>,
+    namespaces: Result<Namespaces, String>,
+    totals: Result<totals::Hierarchy, String>,
 }
 
+/// Where the proxy listens in the network of a sandbox.
+pub(crate) const PROXY_PORT: u16 = 3128;
 /// Landlock's version from which signals do not leave the sandbox.
 const SCOPES_SIGNALS: i32 = 6;
 
 impl Sandbox {
-    /// Looks at what this machine offers. Reads a few files, starts nothing.
+    /// Looks at what this machine offers: reads a few files, makes a control group and namespaces and lets
+    /// them go.
     pub(crate) fn examine(mode: SandboxMode, limits: SandboxLimits) -> Self {
         Self {
             mode,
@@ -110,6 +118,8 @@ impl Sandbox {
             landlock: files::version(),
             seccomp: system_calls::available(),
             users: users::Users::examine(),
+            namespaces: namespaces(),
+            totals: totals::Hierarchy::find(),
         }
     }
 
@@ -149,10 +159,18 @@ impl Sandbox {
                 missing: off().or_else(|| self.users.as_ref().err().cloned()),
             },
             SandboxLayer {
+                name: "namespaces",
+                protects: "all processes of a sandbox end with it, setsid or not, and see no others; a network without any device; shared memory of its own",
+                missing: off().or_else(|| self.namespaces.as_ref().err().cloned()),
+            },
+            SandboxLayer {
                 name: "totals",
-                protects: "memory and disk of a whole sandbox",
-                missing: off()
-                    .or(Some("limits hold for each process and each file, not for all together".into())),
+                protects: "memory and number of processes of a whole sandbox",
+                missing: off().or_else(|| {
+                    let why = self.totals.as_ref().err()?;
+                    let most = self.limits.memory.saturating_mul(self.limits.processes) >> 30;
+                    Some(format!("{why}; each process has its limit, all together may use {most} GiB"))
+                }),
             },
         ];
         SandboxReport { layers, refusal: self.refusal(), interpreter: None }
@@ -192,6 +210,33 @@ impl Sandbox {
         scratch: &Path,
         readable: &[PathBuf],
         user: Option<(u32, u32)>,
+        totals: Option<&Totals>,
+    ) -> Result<ChildSetup, SandboxError> {
+        self.child_with(scratch, readable, user, totals, None)
+    }
+
+    /// Why a sandbox cannot have a network with nothing but a proxy in it; none where it can.
+    #[cfg(feature = "egress")]
+    pub(crate) fn no_proxy(&self) -> Option<String> {
+        match (&self.namespaces, self.mode) {
+            (_, SandboxMode::None) => {
+                Some("without a sandbox the code has the network of this machine".to_owned())
+            }
+            (Ok(namespaces), _) if namespaces.network => None,
+            (Ok(_), _) => Some("the kernel lets this process make no networks of their own".to_owned()),
+            (Err(why), _) => Some(why.clone()),
+        }
+    }
+
+    /// The same with a listener on [`PROXY_PORT`] of its own network, which is sent through `channel`; only where
+    /// [`Sandbox::no_proxy`] has nothing against it.
+    pub(crate) fn child_with(
+        &self,
+        scratch: &Path,
+        readable: &[PathBuf],
+        user: Option<(u32, u32)>,
+        totals: Option<&Totals>,
+        channel: Option<OwnedFd>,
     ) -> Result<ChildSetup, SandboxError> {
         let tied = ChildSetup { watchdog: Some(Duration::ZERO), ..ChildSetup::default() };
         if self.mode == SandboxMode::None {
@@ -203,10 +248,11 @@ impl Sandbox {
         let seccomp = system_calls::programs(&system_calls::Situation {
             own_user: user.is_some(),
             signals_stay_inside: user.is_some() || self.landlock >= SCOPES_SIGNALS,
+            has_proxy: channel.is_some(),
             truncation_is_confined: user.is_some() || self.landlock >= files::CONFINES_TRUNCATION,
         })
         .map_err(|problem| SandboxError::Layer { layer: "list of system calls", problem })?;
-        let landlock = files::ruleset(scratch, readable)
+        let landlock = files::ruleset(scratch, readable, channel.as_ref().map(|_| PROXY_PORT))
             .map_err(|problem| SandboxError::Layer { layer: "list of files", problem })?;
         Ok(ChildSetup {
             rlimits: self.limits.resources(user.is_some()),
@@ -214,9 +260,23 @@ impl Sandbox {
             landlock: Some(landlock),
             landlock_scopes_signals: self.landlock >= SCOPES_SIGNALS,
             seccomp,
+            namespaces: self.namespaces.clone().ok().map(|namespaces| Namespaces {
+                shared_memory: files::shared_memory(self.landlock),
+                ..namespaces
+            }),
+            joins: totals.map(Totals::doors).transpose().map_err(grouped)?.unwrap_or_default(),
+            listens: channel.map(|channel| (PROXY_PORT, channel)),
             first_to_die: true,
             ..tied
         })
+    }
+
+    /// Limits on a new sandbox as a whole, where they can be had.
+    pub(crate) fn new_totals(&self) -> Result<Option<Totals>, SandboxError> {
+        match (&self.totals, self.mode) {
+            (Ok(hierarchy), SandboxMode::Auto) => hierarchy.make(&self.limits).map(Some).map_err(grouped),
+            _ => Ok(None),
+        }
     }
 
     /// Makes the directory `path`, which only `user` and this process can enter.
@@ -229,6 +289,20 @@ impl Sandbox {
         }
         Ok(())
     }
+}
+
+fn grouped(error: io::Error) -> SandboxError {
+    SandboxError::Layer { layer: "control group", problem: error.to_string() }
+}
+
+#[cfg(target_os = "linux")]
+fn namespaces() -> Result<Namespaces, String> {
+    crate::spawn::namespaces()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn namespaces() -> Result<Namespaces, String> {
+    Err("they exist on Linux only".into())
 }
 
 /// The variables that a confined child gets, and no others.
@@ -253,6 +327,13 @@ pub(crate) fn environment(scratch: &Path, program: &Path) -> Vec<(&'static str, 
         ("OMP_NUM_THREADS", "4".to_owned()),
         ("OPENBLAS_NUM_THREADS", "4".to_owned()),
     ]
+}
+
+/// What tells programs of the proxy in the network of their sandbox.
+pub(crate) fn proxy_environment() -> impl Iterator<Item = (&'static str, String)> {
+    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"]
+        .into_iter()
+        .map(|name| (name, format!("http://127.0.0.1:{PROXY_PORT}")))
 }
 
 #[cfg(test)]

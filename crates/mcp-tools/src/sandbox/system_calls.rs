@@ -17,6 +17,8 @@ pub(super) struct Situation {
     pub(super) own_user: bool,
     /// Signals cannot reach processes outside.
     pub(super) signals_stay_inside: bool,
+    /// It has a network of its own, in which nothing but a proxy is.
+    pub(super) has_proxy: bool,
     /// Files outside cannot be shortened by path.
     pub(super) truncation_is_confined: bool,
 }
@@ -100,6 +102,18 @@ fn allow_list(situation: &Situation) -> Result<Rules, String> {
         ])
     };
     rules.insert(libc::SYS_socketpair, vec![pair(libc::SOCK_STREAM)?, pair(libc::SOCK_SEQPACKET)?]);
+    if situation.has_proxy {
+        // TCP and nothing that goes on beside it: neither datagrams nor multipath.
+        let tcp = |protocol: u64| {
+            rule(vec![
+                when(0, SeccompCmpOp::Eq, libc::AF_INET.unsigned_abs().into())?,
+                when(1, SeccompCmpOp::MaskedEq(0xf), libc::SOCK_STREAM.unsigned_abs().into())?,
+                when(2, SeccompCmpOp::Eq, protocol)?,
+            ])
+        };
+        rules.insert(libc::SYS_socket, vec![tcp(0)?, tcp(libc::IPPROTO_TCP.unsigned_abs().into())?]);
+        rules.insert(libc::SYS_connect, vec![]);
+    }
     rules.insert(libc::SYS_ioctl, one_of(1, IOCTLS.iter().copied())?);
     rules.insert(libc::SYS_prctl, one_of(0, PRCTLS.iter().map(|option| u64::from(option.unsigned_abs())))?);
     // Whose signals a descriptor sends is not for the sandbox to say.
@@ -243,8 +257,14 @@ mod tests {
         for own_user in [false, true] {
             for signals_stay_inside in [false, true] {
                 for truncation_is_confined in [false, true] {
-                    let situation = Situation { own_user, signals_stay_inside, truncation_is_confined };
+                    let situation = Situation {
+                        own_user,
+                        signals_stay_inside,
+                        has_proxy: own_user,
+                        truncation_is_confined,
+                    };
                     let allowed = allow_list(&situation).expect("rules");
+                    assert_eq!(allowed.contains_key(&libc::SYS_socket), own_user);
                     for call in SIGNALS {
                         assert_eq!(allowed.contains_key(call), signals_stay_inside);
                     }
@@ -261,8 +281,12 @@ mod tests {
 
     #[test]
     fn what_is_answered_by_the_first_programs_is_on_the_list() {
-        let situation =
-            Situation { own_user: false, signals_stay_inside: true, truncation_is_confined: true };
+        let situation = Situation {
+            own_user: false,
+            signals_stay_inside: true,
+            has_proxy: false,
+            truncation_is_confined: true,
+        };
         let allowed = allow_list(&situation).expect("rules");
         assert!(pretended().expect("rules").keys().all(|call| allowed.contains_key(call)));
         assert!(allowed.contains_key(&libc::SYS_clone3));

@@ -4,8 +4,9 @@ use super::*;
 
 /// A machine as it might be.
 fn machine(landlock: i32, seccomp: Result<(), String>, mode: SandboxMode) -> Sandbox {
-    let users = Err("not root".to_owned());
-    Sandbox { mode, limits: SandboxLimits::default(), landlock, seccomp, users }
+    let (users, namespaces) = (Err("not root".to_owned()), Err("not allowed".to_owned()));
+    let totals = Err("none".to_owned());
+    Sandbox { mode, limits: SandboxLimits::default(), landlock, seccomp, users, namespaces, totals }
 }
 
 #[test]
@@ -15,7 +16,7 @@ fn without_landlock_or_seccomp_nothing_is_started() {
         [(0, Ok(())), (7, Err("no filters".to_owned())), (0, Err("no filters".to_owned()))]
     {
         let sandbox = machine(landlock, seccomp, SandboxMode::Auto);
-        let error = sandbox.child(scratch.path(), &[], None).expect_err("refused");
+        let error = sandbox.child(scratch.path(), &[], None, None).expect_err("refused");
         assert!(matches!(error, SandboxError::Refused(_)), "{error}");
         let report = sandbox.report();
         let refusal = report.refusal.clone().expect("a refusal");
@@ -28,12 +29,25 @@ fn without_landlock_or_seccomp_nothing_is_started() {
 fn mode_none_confines_nothing_and_says_so() {
     let scratch = tempfile::tempdir().expect("a directory");
     let sandbox = machine(0, Err("no filters".to_owned()), SandboxMode::None);
-    let setup = sandbox.child(scratch.path(), &[], None).expect("a child");
+    let setup = sandbox.child(scratch.path(), &[], None, None).expect("a child");
     assert!(setup.landlock.is_none() && setup.seccomp.is_empty() && setup.rlimits.is_empty());
     assert!(setup.watchdog.is_some());
     let report = sandbox.report();
     assert_eq!(report.refusal, None);
     assert!(report.layers.iter().all(|layer| layer.missing.is_some()), "{report:?}");
+}
+
+#[test]
+fn what_is_not_limited_as_a_whole_is_said_with_its_figure() {
+    let report = machine(7, Ok(()), SandboxMode::Auto).report();
+    let missing = |name: &str| {
+        report.layers.iter().find(|layer| layer.name == name).and_then(|layer| layer.missing.clone())
+    };
+    assert_eq!(
+        missing("totals").as_deref(),
+        Some("none; each process has its limit, all together may use 256 GiB")
+    );
+    assert_eq!(missing("namespaces").as_deref(), Some("not allowed"));
 }
 
 #[test]

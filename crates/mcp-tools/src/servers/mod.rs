@@ -2,11 +2,17 @@
 
 #[cfg(feature = "library")]
 pub mod library;
-#[cfg(any(feature = "python", feature = "reading"))]
+#[cfg(feature = "models")]
+pub mod models;
+#[cfg(any(feature = "models", feature = "python", feature = "reading"))]
 mod paths;
+#[cfg(feature = "planner")]
+pub mod planner;
 #[cfg(feature = "python")]
 pub mod python;
 #[cfg(feature = "reading")]
 pub mod reading;
-#[cfg(any(feature = "python", feature = "reading"))]
+#[cfg(any(feature = "models", feature = "planner", feature = "python", feature = "reading"))]
 mod schema;
+#[cfg(feature = "web")]
+pub mod web;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
+#[cfg(feature = "library")]
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// The schema of `T` without `$schema`, titles, number formats and nullable alternatives.
@@ -35,6 +37,25 @@ fn pare(schema: &mut Value) {
     }
     if let Some(items) = object.get_mut("items") {
         pare(items);
+    }
+}
+
+/// A count as models write it: a number, a number with a fraction, digits in quotes, nothing.
+#[cfg(feature = "library")]
+pub(super) fn lenient_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let wrong =
+        |value: &Value| serde::de::Error::custom(format!("expected a number of 0 or more, not {value}"));
+    let value = Value::deserialize(deserializer)?;
+    let number = match &value {
+        Value::Null => return Ok(None),
+        Value::String(text) if text.trim().is_empty() => return Ok(None),
+        Value::String(text) => text.trim().parse::<f64>().ok(),
+        Value::Number(number) => number.as_f64(),
+        _ => None,
+    };
+    match number {
+        Some(number) if number >= 0.0 && number.is_finite() => Ok(Some(number as u64)),
+        _ => Err(wrong(&value)),
     }
 }
 

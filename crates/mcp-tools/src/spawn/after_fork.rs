@@ -10,12 +10,18 @@ use libc::{c_int, c_long, c_ulong};
 
 use super::ChildSetup;
 
+mod listener;
+mod namespaces;
 mod watchdog;
+
+#[cfg(feature = "python")]
+pub(super) use namespaces::try_out;
 
 /// A [`ChildSetup`] with all memory that the child needs already allocated.
 pub(super) struct Prepared {
     setup: ChildSetup,
     landlock: Option<OwnedFd>,
+    namespaces: Option<namespaces::Plan>,
     parent: libc::pid_t,
 }
 
@@ -23,7 +29,8 @@ impl Prepared {
     pub(super) fn new(mut setup: ChildSetup) -> Self {
         let landlock = setup.landlock.take();
         let parent = libc::pid_t::try_from(std::process::id()).unwrap_or(0);
-        Self { setup, landlock, parent }
+        let namespaces = setup.namespaces.map(namespaces::Plan::new);
+        Self { setup, landlock, namespaces, parent }
     }
 
     /// Puts everything in force. Runs in the forked child; in its watchdog, where there is one, it does
@@ -39,6 +46,13 @@ impl Prepared {
         }
         if let Some(grace) = setup.watchdog {
             parent = watchdog::split(self, grace)?;
+        }
+        if let Some((port, channel)) = &setup.listens {
+            listener::offer(channel.as_raw_fd(), *port)?;
+        }
+        for group in &setup.joins {
+            // 0 is whoever writes it.
+            call(libc::SYS_write, [group.as_raw_fd().into(), address(c"0".as_ptr()), 1, 0, 0])?;
         }
         for &(resource, value) in &setup.rlimits {
             let limit = [value, value]; // struct rlimit64: soft, hard

@@ -1,19 +1,22 @@
 //! Carries out how a pass ends: prepares the history for the final answer or the failure summary, reads what
 //! came back, opens the next pass or closes the run.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use answer_generator::history::{drop_last_exchange, drop_trailing_user};
 use answer_generator::{
-    Ending, EndingInput, EndingOutcome, EndingStep, HistoryEntry, PassFacts, final_answer_tries, fold_prefix,
+    Ending, EndingInput, EndingOutcome, EndingStep, HistoryEntry, PassFacts, citations, final_answer_tries,
+    fold_prefix, unreported_failure,
 };
 use core_protocol::event::{AnswerSource, ErrorReport, EventBody, LlmPurpose, RunStatus, StopReason};
 use core_protocol::{Message, ParseOptions, Role, failure_summary_text, parse_reply};
 
 use super::replies::{ModelFailureClass, ModelReply, boxed_answer};
 use super::state::{Phase, RunOutcome};
-use super::{Machine, ModelCall};
+use super::{Agent, Machine, ModelCall};
+use crate::config::AnswerFormat;
 
 impl Machine {
     /// Ends the loop of the pass and decides how the pass ends.
@@ -26,7 +29,11 @@ impl Machine {
             return;
         }
         let config = &self.setup.config;
-        let boxed = self.state.pass.boxed.as_ref().map(|(answer, _)| answer.clone());
+        let boxed = if self.wants_report() {
+            self.noted_report()
+        } else {
+            self.state.pass.boxed.as_ref().map(|(answer, _)| answer.clone())
+        };
         if config.skip_final_call
             && reason == StopReason::Completed
             && self.state.pass.last_reply_boxed
@@ -42,6 +49,23 @@ impl Machine {
         };
         let tries = final_answer_tries(config.keep_tool_result);
         self.state.phase = Phase::Ending(Ending::new(facts, config.retry_with_summary, tries, boxed));
+    }
+
+    /// Whether the pass ends in a text rather than in a box.
+    pub(super) fn wants_report(&self) -> bool {
+        self.setup.agent != Agent::Main || self.setup.config.answer_format == AnswerFormat::Report
+    }
+
+    /// What the loop said at its end, where that can stand for the report that cannot be had.
+    fn noted_report(&self) -> Option<String> {
+        let (_, text) = self.state.pass.last_text.as_ref()?;
+        self.report_of(text)
+    }
+
+    /// A reply without its thinking and its calls; none where nothing is left.
+    fn report_of(&self, text: &str) -> Option<String> {
+        let said = parse_reply(text, &self.parse_options()).text(text).trim().to_owned();
+        (!said.is_empty()).then_some(said)
     }
 
     /// Does one step of the pass's end; the request that it needs, if it needs one.
@@ -85,8 +109,11 @@ impl Machine {
                     fold_prefix(&text, &prompts.failure_summary_prefix())
                 }))
             }
-            LlmPurpose::FinalAnswer | LlmPurpose::Turn => Arc::clone(&self.final_prompt),
+            LlmPurpose::FinalAnswer | LlmPurpose::Turn | LlmPurpose::Compression => {
+                Arc::clone(&self.final_prompt)
+            }
         };
+        let prompt = self.with_findings(&prompt);
         let history = &mut self.state.pass.history;
         let message = match history.as_slice() {
             // Only the task is there: the prompt joins it, so that files given with it are not lost.
@@ -99,11 +126,11 @@ impl Machine {
         };
         drop_trailing_user(history);
         let id = self.tell_message(&message);
-        self.state.pass.history.push(HistoryEntry { id, message });
+        self.state.pass.history.push(HistoryEntry::new(id, message));
     }
 
     pub(super) fn ending_replied(&mut self, reply: ModelReply) {
-        let ModelReply { call, completion, ms, retries, discarded: _ } = reply;
+        let ModelReply { call, completion, ms, retries, discarded } = reply;
         let text = completion.message.joined_text();
         let message_id = self.tell_message(&completion.message);
         self.tell(EventBody::LlmResponse {
@@ -114,6 +141,7 @@ impl Machine {
             model: completion.model,
             ms,
             retries,
+            discarded: (discarded != core_protocol::Usage::default()).then_some(discarded),
         });
         self.state.pass.last_error = None;
         let Phase::Ending(mut ending) = self.state.phase.clone() else { return };
@@ -131,8 +159,12 @@ impl Machine {
                 self.tell(EventBody::FailureSummary { message_id: Some(message_id), text: summary });
             }
         } else {
-            let parsed = parse_reply(&text, &self.parse_options());
-            let answer = boxed_answer(&completion.message, &text, &parsed);
+            let answer = if self.wants_report() {
+                self.report_of(&text)
+            } else {
+                let parsed = parse_reply(&text, &self.parse_options());
+                boxed_answer(&completion.message, &text, &parsed)
+            };
             if !text.trim().is_empty() {
                 self.state.pass.last_text = Some((message_id, text));
             }
@@ -145,7 +177,9 @@ impl Machine {
         self.state.pass.last_error = Some(report);
         let input = match class {
             ModelFailureClass::ContextExceeded => {
-                EndingInput::ContextExceeded { shrunk: drop_last_exchange(&mut self.state.pass.history) }
+                let shrunk =
+                    self.last_exchange_is_shown() && drop_last_exchange(&mut self.state.pass.history);
+                EndingInput::ContextExceeded { shrunk }
             }
             ModelFailureClass::Permanent => EndingInput::Failed { permanent: true },
             ModelFailureClass::Transient => EndingInput::Failed { permanent: false },
@@ -167,7 +201,15 @@ impl Machine {
                 None => self.finish(RunStatus::NoAnswer, None, AnswerSource::None, None),
             },
             EndingOutcome::NextPass { summary } => {
-                self.state.failures.extend(summary);
+                let told = match (summary, self.state.passes.last()) {
+                    (None, Some(pass)) if self.setup.config.retry_with_summary => {
+                        let text = unreported_failure(pass);
+                        self.tell(EventBody::FailureSummary { message_id: None, text: text.clone() });
+                        Some(text)
+                    }
+                    (summary, _) => summary,
+                };
+                self.state.failures.extend(told);
                 self.open_pass();
             }
         }
@@ -204,18 +246,43 @@ impl Machine {
             None => (None, None),
         };
         let message_id = match source {
-            AnswerSource::Intermediate => self.state.pass.boxed.as_ref().map(|(_, id)| id.clone()),
-            AnswerSource::FinalReply | AnswerSource::None => message_id,
+            AnswerSource::Intermediate if !self.wants_report() => {
+                self.state.pass.boxed.as_ref().map(|(_, id)| id.clone())
+            }
+            AnswerSource::Intermediate | AnswerSource::FinalReply | AnswerSource::None => message_id,
         };
-        self.tell(EventBody::FinalAnswer { message_id, answer: answer.clone(), source });
+        let (answer, citations) = match answer {
+            Some(report) if self.setup.agent == Agent::Main && self.wants_report() => {
+                let (checked, counts) = citations::check(&report, &self.known_sources());
+                (Some(checked), Some(counts))
+            }
+            answer => (answer, None),
+        };
+        self.tell(EventBody::FinalAnswer {
+            message_id,
+            answer: answer.clone(),
+            source,
+            citations: citations.clone(),
+        });
         self.state.outcome = Some(RunOutcome {
             status,
             answer,
             source,
             final_text,
             stop_reason: self.state.pass.stop_reason,
+            citations,
             error,
         });
         self.state.phase = Phase::Finished;
+    }
+
+    /// What a report may cite: what tools named, and what came with the question.
+    fn known_sources(&self) -> BTreeSet<String> {
+        let mut sources = self.state.sources.clone();
+        let task = &self.state.task;
+        citations::collect(&task.question, &mut sources);
+        citations::collect(&task.attached_text, &mut sources);
+        task.files.iter().for_each(|file| citations::add(file, &mut sources));
+        sources
     }
 }

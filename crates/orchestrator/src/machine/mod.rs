@@ -4,8 +4,10 @@
 //! and the network are left to the [driver](crate::driver); texts to [`Prompts`]. Every decision leaves an event.
 
 mod calls;
+mod compressing;
 mod ending;
 mod replies;
+mod requests;
 mod results;
 pub mod state;
 
@@ -22,9 +24,12 @@ use serde_json::{Map, Value};
 
 use crate::boundaries::context_length::ContextFigures;
 use crate::boundaries::{Verdict, rollback_budget, turn_budget};
-use crate::config::{AgentConfig, AgentRole};
+use crate::config::{AgentConfig, AgentRole, AnswerFormat};
+use crate::findings;
 use crate::ports::Prompts;
-use crate::retention;
+use crate::selection::Selection;
+use crate::sub_agents;
+use requests::Showing;
 use results::ResultStyle;
 use state::{PassState, Phase, PlannedCall, RunOutcome, RunState, Task};
 
@@ -40,8 +45,12 @@ pub struct Setup {
     pub role: AgentRole,
     /// Its texts.
     pub prompts: Arc<dyn Prompts>,
-    /// Its tools.
+    /// Which agent of the run it is.
+    pub agent: Agent,
+    /// Its tools. Those of the loop itself and the sub-agents are added to them.
     pub tools: Arc<[ToolDefinition]>,
+    /// Sub-agents that it can call, by name.
+    pub sub_agents: Arc<[String]>,
     /// How calls are spelled.
     pub protocol: ToolProtocol,
     /// The dialect of calls in text.
@@ -52,6 +61,36 @@ pub struct Setup {
     pub model: ModelFacts,
     /// Model and sampling parameters, for the log.
     pub params: Map<String, Value>,
+}
+
+/// Which agent of a run a machine is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Agent {
+    /// The one that was asked.
+    #[default]
+    Main,
+    /// One that works on a subtask, by its id in the run: its name and a number, `agent-browsing-1`. It ends in a
+    /// report for the agent that called it.
+    Sub(String),
+}
+
+impl Agent {
+    /// The name in events.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Main => "main",
+            Self::Sub(id) => id,
+        }
+    }
+
+    /// An id of this agent's own as one that is unique in the run.
+    fn qualified(&self, id: &str) -> String {
+        match self {
+            Self::Main => id.to_owned(),
+            Self::Sub(agent) => format!("{agent}.{id}"),
+        }
+    }
 }
 
 /// What the loop must know about the model.
@@ -78,6 +117,8 @@ pub enum Step {
     CallTools(Vec<PlannedCall>),
     /// Count these tokens, then call [`Machine::context_counted`].
     CountContext(ContextQuestion),
+    /// Count what a summary saves, then call [`Machine::compression_counted`].
+    CountCompression(CompressionQuestion),
     /// The run is over: [`Machine::outcome`].
     Finished,
 }
@@ -91,6 +132,8 @@ pub struct ModelCall {
     pub purpose: LlmPurpose,
     /// To be waited before it is sent.
     pub pause: Duration,
+    /// The system prompt; the same one while the same tools are shown, so that servers can cache it.
+    pub system: Arc<str>,
     /// What is sent after the system prompt.
     pub messages: Vec<Arc<Message>>,
     /// Whether the last message is the beginning of the reply.
@@ -109,6 +152,20 @@ pub struct ContextQuestion {
     /// What the last request sent and the reply to it, where the server told no usage: all of it is to be
     /// counted, the system prompt with it.
     pub last_exchange: Option<Vec<Arc<Message>>>,
+    /// The system prompt.
+    pub system: Arc<str>,
+}
+
+/// What is to be counted when a summary is there: what the next request would send without it and with it, the
+/// system prompt included.
+#[derive(Debug, Clone)]
+pub struct CompressionQuestion {
+    /// The system prompt.
+    pub system: Arc<str>,
+    /// The messages as they are.
+    pub before: Vec<Arc<Message>>,
+    /// The messages with the summary.
+    pub after: Vec<Arc<Message>>,
 }
 
 /// The counts that a [`ContextQuestion`] asks for, in tokens.
@@ -140,6 +197,12 @@ pub struct Machine {
     events: Vec<StampedEvent>,
     final_prompt: Arc<Message>,
     no_tools: Arc<[ToolDefinition]>,
+    /// All tools: those given, those of the loop itself, the sub-agents.
+    offered: Arc<[ToolDefinition]>,
+    selection: Option<Selection>,
+    showing: Option<Showing>,
+    /// The servers' tools from the next pass on, where they are others.
+    next_tools: Option<Arc<[ToolDefinition]>>,
 }
 
 impl Machine {
@@ -154,8 +217,24 @@ impl Machine {
     /// A run that goes on from where its state was written down.
     #[must_use]
     pub fn resume(setup: Setup, state: RunState) -> Self {
-        let final_prompt = Arc::new(Message::user(setup.prompts.final_answer(&state.task.question)));
-        Self { setup, state, events: Vec::new(), final_prompt, no_tools: Arc::from([]) }
+        let question = &state.task.question;
+        let final_prompt = match (&setup.agent, setup.config.answer_format) {
+            (Agent::Sub(_), _) => setup.prompts.sub_agent_report(question),
+            (Agent::Main, AnswerFormat::Report) => setup.prompts.final_report(question),
+            (Agent::Main, AnswerFormat::Boxed) => setup.prompts.final_answer(question),
+        };
+        let (offered, selection) = offered(&setup, question);
+        Self {
+            final_prompt: Arc::new(Message::user(final_prompt)),
+            no_tools: Arc::from([]),
+            offered,
+            selection,
+            showing: None,
+            next_tools: None,
+            events: Vec::new(),
+            setup,
+            state,
+        }
     }
 
     /// All that the run is.
@@ -170,6 +249,11 @@ impl Machine {
         self.state.outcome.as_ref()
     }
 
+    /// What the servers offer now. The next pass begins with it: within a pass the prompt stays as it is.
+    pub fn offer_next(&mut self, tools: &Arc<[ToolDefinition]>) {
+        self.next_tools = (*tools != self.setup.tools).then(|| Arc::clone(tools));
+    }
+
     /// The events since the last call, in order.
     pub fn take_events(&mut self) -> Vec<StampedEvent> {
         std::mem::take(&mut self.events)
@@ -180,20 +264,6 @@ impl Machine {
     pub const fn position(&self) -> (u32, u32) {
         let asked = if matches!(self.state.phase, Phase::AskModel) { 1 } else { 0 };
         (self.state.pass_number, self.state.pass.turn + asked)
-    }
-
-    /// The system prompt, the same for the whole run so that servers can cache it.
-    #[must_use]
-    pub fn system_prompt(&self) -> String {
-        let section = match self.setup.protocol {
-            ToolProtocol::Text => core_protocol::render_tool_section(
-                self.setup.dialect,
-                &self.setup.tools,
-                self.setup.config.schema_style.into(),
-            ),
-            ToolProtocol::Native => String::new(),
-        };
-        self.setup.prompts.system(&section)
     }
 
     /// What is to be done now. Asking twice without an answer in between gives a new request id, nothing else.
@@ -214,10 +284,23 @@ impl Machine {
                 }
                 Phase::RunCalls(turn) => {
                     let calls = self.next_calls(turn);
-                    self.tell_started(&calls);
-                    return Step::CallTools(calls);
+                    if !self.run_own_call() {
+                        self.tell_started(&calls);
+                        return Step::CallTools(calls);
+                    }
                 }
-                Phase::CheckContext(results) => return Step::CountContext(self.context_question(*results)),
+                Phase::CheckContext(results) => {
+                    let results = *results;
+                    return Step::CountContext(self.context_question(results));
+                }
+                Phase::Compress(asked) => {
+                    let asked = asked.clone();
+                    return Step::CallModel(self.ask_for_summary(&asked));
+                }
+                Phase::CheckCompressed(drafted) => {
+                    let compressed = drafted.compressed.clone();
+                    return Step::CountCompression(self.compression_question(&compressed));
+                }
                 Phase::Ending(ending) => {
                     let step = ending.step();
                     if let Some(call) = self.end_pass(&step) {
@@ -232,7 +315,14 @@ impl Machine {
     /// Whether the loop of a pass is under way, so that a limit or a cancellation can still end it.
     #[must_use]
     pub const fn in_loop(&self) -> bool {
-        matches!(self.state.phase, Phase::AskModel | Phase::RunCalls(_) | Phase::CheckContext(_))
+        matches!(
+            self.state.phase,
+            Phase::AskModel
+                | Phase::RunCalls(_)
+                | Phase::CheckContext(_)
+                | Phase::Compress(_)
+                | Phase::CheckCompressed(_)
+        )
     }
 
     /// Ends the loop because a limit of the whole run was reached; the final answer is still asked for.
@@ -276,72 +366,18 @@ impl Machine {
         };
         let limit = self.setup.model.max_context_length;
         let over = figures.exceeds(limit);
-        self.tell(EventBody::ContextChecked { estimated: figures.estimate(), limit, over });
+        self.tell(EventBody::ContextChecked {
+            estimated: figures.estimate(),
+            limit,
+            over,
+            counts: Some([counts.results, counts.final_prompt, counts.last_exchange]),
+        });
         if over {
             self.drop_turn();
             self.stop(StopReason::ContextLimit);
         } else {
-            self.state.phase = Phase::AskModel;
-        }
-    }
-
-    fn ask_for_turn(&mut self) -> ModelCall {
-        let failures = self.state.pass.llm_failures;
-        let pause = if failures > 0 { pause_of(self.setup.config.llm_retry_pause) } else { Duration::ZERO };
-        let hint = self.state.pass.hint.clone();
-        self.request(LlmPurpose::Turn, hint, None, pause)
-    }
-
-    /// Makes a request from the retained view of the history. `hint` is said in the last message, `prefix` is the
-    /// beginning of the reply; neither is kept.
-    fn request(
-        &mut self,
-        purpose: LlmPurpose,
-        hint: Option<String>,
-        prefix: Option<String>,
-        pause: Duration,
-    ) -> ModelCall {
-        let tools = match self.setup.protocol {
-            ToolProtocol::Text => Arc::clone(&self.no_tools),
-            ToolProtocol::Native => Arc::clone(&self.setup.tools),
-        };
-        let call = self.state.requests;
-        self.state.requests += 1;
-        let prompt_last = purpose != LlmPurpose::Turn;
-        let mut view =
-            retention::view(&self.state.pass.history, self.setup.config.keep_tool_result, prompt_last);
-        if let Some(hint) = &hint {
-            append_hint(&mut view.messages, hint);
-        }
-        let continue_final_message = prefix.is_some();
-        if let Some(prefix) = &prefix {
-            view.messages.push(Arc::new(Message::assistant(prefix.clone())));
-        }
-        let body = EventBody::LlmRequest {
-            call,
-            purpose,
-            view: view.ids,
-            omitted: view.omitted,
-            transient: hint.or(prefix),
-            params: self.setup.params.clone(),
-            tools: self.setup.tools.len(),
-        };
-        let (pass, turn) = self.position();
-        self.events.push(StampedEvent { pass, turn, body });
-        ModelCall { call, purpose, pause, messages: view.messages, continue_final_message, tools }
-    }
-
-    fn context_question(&self, results: usize) -> ContextQuestion {
-        let history = &self.state.pass.history;
-        let first = history.len().saturating_sub(results);
-        let last_exchange =
-            self.state.pass.last_usage.is_none().then(|| {
-                retention::view(&history[..first], self.setup.config.keep_tool_result, false).messages
-            });
-        ContextQuestion {
-            results: history[first..].iter().map(|entry| Arc::clone(&entry.message)).collect(),
-            final_prompt: Arc::clone(&self.final_prompt),
-            last_exchange,
+            let size = figures.last_prompt + figures.last_completion + figures.last_results;
+            self.state.phase = self.compression_due(size).map_or(Phase::AskModel, Phase::Compress);
         }
     }
 
@@ -349,12 +385,23 @@ impl Machine {
         self.state.pass_number += 1;
         self.state.pass = PassState::default();
         self.state.phase = Phase::AskModel;
+        if let Some(tools) = self.next_tools.take() {
+            self.tell(EventBody::ToolsChanged { tools: tools.to_vec() });
+            self.setup.tools = tools;
+            (self.offered, self.selection) = offered(&self.setup, &self.state.task.question);
+            (self.showing, self.state.shown) = (None, None);
+        }
+        self.tell_system();
         let task = &self.state.task;
-        let mut text = if self.state.failures.is_empty() {
-            task.question.clone()
-        } else {
-            self.setup.prompts.next_task(&task.question, &self.state.failures)
+        let mut text = match &self.setup.agent {
+            Agent::Sub(_) => self.setup.prompts.sub_agent_task(&task.question),
+            Agent::Main if self.state.failures.is_empty() => task.question.clone(),
+            Agent::Main => self.setup.prompts.next_task(&task.question, &self.state.failures),
         };
+        if !self.state.findings.is_empty() {
+            text.push_str("\n\n");
+            text.push_str(&self.setup.prompts.findings(&self.state.findings));
+        }
         text.push_str(&task.attached_text);
         let mut content = vec![ContentBlock::text(text)];
         content.extend(task.attached_media.iter().cloned());
@@ -364,14 +411,14 @@ impl Machine {
     /// Appends a message to the history and tells it.
     fn push(&mut self, message: Message) -> String {
         let id = self.tell_message(&message);
-        self.state.pass.history.push(HistoryEntry { id: id.clone(), message: Arc::new(message) });
+        self.state.pass.history.push(HistoryEntry::new(id.clone(), Arc::new(message)));
         id
     }
 
     /// Tells a message that may not become part of the history.
     fn tell_message(&mut self, message: &Message) -> String {
         self.state.messages += 1;
-        let id = format!("m{}", self.state.messages);
+        let id = self.setup.agent.qualified(&format!("m{}", self.state.messages));
         self.tell(EventBody::Message { id: id.clone(), message: message.clone() });
         id
     }
@@ -385,9 +432,11 @@ impl Machine {
         self.state.pass.history.pop().map(|entry| entry.id).unwrap_or_default()
     }
 
-    /// Drops the last turn: its reply and what followed it.
+    /// Drops the last turn: its reply and what followed it. What a summary stands for stays.
     fn drop_turn(&mut self) {
-        if answer_generator::history::drop_last_turn(&mut self.state.pass.history) {
+        if self.last_exchange_is_shown()
+            && answer_generator::history::drop_last_turn(&mut self.state.pass.history)
+        {
             self.state.pass.turn = self.state.pass.turn.saturating_sub(1);
         }
     }
@@ -463,28 +512,16 @@ impl Machine {
     }
 }
 
-/// Adds a hint to the last message where that is the user's, so that roles still alternate.
-fn append_hint(messages: &mut Vec<Arc<Message>>, hint: &str) {
-    match messages.last_mut() {
-        Some(last) if last.role == Role::User => {
-            let mut message = (**last).clone();
-            message.content.push(ContentBlock::text(hint));
-            *last = Arc::new(message);
-        }
-        _ => messages.push(Arc::new(Message::user(hint))),
+/// All tools of an agent (those of its servers, those of the loop itself, its sub-agents), and what chooses among them
+/// where that was asked for.
+fn offered(setup: &Setup, question: &str) -> (Arc<[ToolDefinition]>, Option<Selection>) {
+    let mut offered = setup.tools.to_vec();
+    if setup.config.findings {
+        offered.extend(findings::definitions());
     }
-}
-
-/// Seconds from the configuration as a duration; nonsense counts as none.
-fn pause_of(seconds: f64) -> Duration {
-    Duration::try_from_secs_f64(seconds).unwrap_or_default()
-}
-
-impl From<crate::config::SchemaStyle> for core_protocol::SchemaStyle {
-    fn from(style: crate::config::SchemaStyle) -> Self {
-        match style {
-            crate::config::SchemaStyle::Json => Self::Json,
-            crate::config::SchemaStyle::Python => Self::Python,
-        }
-    }
+    offered.extend(setup.sub_agents.iter().map(|name| sub_agents::definition(name)));
+    let is_own =
+        |tool: &ToolDefinition| tool.server == findings::SERVER || setup.sub_agents.contains(&tool.server);
+    let selection = Selection::new(&setup.config.tool_selection, &offered, &is_own, question);
+    (offered.into(), selection)
 }

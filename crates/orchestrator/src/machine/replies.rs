@@ -38,26 +38,21 @@ pub struct ModelFailure {
     pub report: ErrorReport,
 }
 
-/// What can be done about a failed call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ModelFailureClass {
-    /// Nothing: the key, the model's name, the address or a parameter is wrong.
-    Permanent,
-    /// The request was longer than the model's window.
-    ContextExceeded,
-    /// It may go better later.
-    Transient,
-}
+pub use core_protocol::event::LlmFailureClass as ModelFailureClass;
 
 impl Machine {
     /// Takes the reply to the last [`super::Step::CallModel`].
     pub fn model_replied(&mut self, reply: ModelReply) {
         self.add_usage(reply.completion.usage);
         self.add_usage(Some(reply.discarded));
-        match self.state.phase {
+        match &self.state.phase {
             Phase::AskModel => self.turn_replied(reply),
+            Phase::Compress(asked) => {
+                let asked = asked.clone();
+                self.summary_replied(asked, reply);
+            }
             Phase::Ending(_) => self.ending_replied(reply),
-            Phase::RunCalls(_) | Phase::CheckContext(_) | Phase::Finished => {}
+            Phase::RunCalls(_) | Phase::CheckContext(_) | Phase::CheckCompressed(_) | Phase::Finished => {}
         }
     }
 
@@ -68,12 +63,18 @@ impl Machine {
             call: failure.call,
             kind: failure.report.kind.clone(),
             message: failure.report.message.clone(),
+            class: failure.class,
+            hint: failure.report.hint.clone(),
         };
         self.events.push(StampedEvent { pass, turn, body });
-        match self.state.phase {
+        match &self.state.phase {
             Phase::AskModel => self.turn_failed(failure.class, failure.report),
+            Phase::Compress(asked) => {
+                let asked = asked.clone();
+                self.summary_failed(&asked, failure.class);
+            }
             Phase::Ending(_) => self.ending_failed(failure.class, failure.report),
-            Phase::RunCalls(_) | Phase::CheckContext(_) | Phase::Finished => {}
+            Phase::RunCalls(_) | Phase::CheckContext(_) | Phase::CheckCompressed(_) | Phase::Finished => {}
         }
     }
 
@@ -87,7 +88,7 @@ impl Machine {
     pub(super) fn parse_options<'a>(&'a self) -> ParseOptions<'a> {
         ParseOptions {
             starts_in_thinking: self.setup.starts_in_thinking,
-            known_tools: &self.setup.tools,
+            known_tools: &self.offered,
             ..ParseOptions::new(self.setup.dialect)
         }
     }
@@ -95,7 +96,8 @@ impl Machine {
     fn turn_replied(&mut self, reply: ModelReply) {
         self.state.pass.call_attempts += 1;
         self.state.pass.turn += 1;
-        let ModelReply { call, completion, ms, retries, discarded: _ } = reply;
+        let ModelReply { call, completion, ms, retries, discarded } = reply;
+        let discarded = (discarded != Usage::default()).then_some(discarded);
         let Completion { mut message, finish_reason, usage, model } = completion;
         let text = message.joined_text();
         if text.trim().is_empty() && message.tool_calls.is_empty() {
@@ -105,11 +107,22 @@ impl Machine {
                 hint: Some("Check the model's chat template and max_tokens; a reasoning model may spend all of its tokens on thinking.".into()),
             };
             let message_id = self.tell_message(&message);
-            self.tell(EventBody::LlmResponse { call, message_id, finish_reason, usage, model, ms, retries });
+            self.tell(EventBody::LlmResponse {
+                call,
+                message_id,
+                finish_reason,
+                usage,
+                model,
+                ms,
+                retries,
+                discarded,
+            });
             self.tell(EventBody::LlmFailed {
                 call,
                 kind: report.kind.clone(),
                 message: report.message.clone(),
+                class: ModelFailureClass::Transient,
+                hint: report.hint.clone(),
             });
             self.state.pass.turn -= 1;
             self.unusable(report);
@@ -128,7 +141,8 @@ impl Machine {
             }
         }
 
-        let boxed = boxed_answer(&message, &text, &parsed);
+        // Only an answer that is to be boxed is noted on the way.
+        let boxed = if self.wants_report() { None } else { boxed_answer(&message, &text, &parsed) };
         let message_id = self.push(message);
         self.tell(EventBody::LlmResponse {
             call,
@@ -138,6 +152,7 @@ impl Machine {
             model,
             ms,
             retries,
+            discarded,
         });
         let pass = &mut self.state.pass;
         pass.llm_failures = 0;
@@ -159,6 +174,9 @@ impl Machine {
         } else {
             let verdict = self.check_duplicates(&turn);
             self.state.phase = Phase::RunCalls(turn);
+            if verdict == Verdict::Continue {
+                self.name_sub_agents();
+            }
             self.carry_out(verdict);
         }
     }
@@ -195,7 +213,7 @@ impl Machine {
         for (index, call) in written.iter().enumerate() {
             let mut call = call.clone();
             let server = call.server.clone();
-            let repairs = repair::repair(&mut call, &self.setup.tools);
+            let repairs = repair::repair(&mut call, &self.offered);
             if call.server != server {
                 replacements[index] = Some(call.server.clone());
             }

@@ -1,14 +1,16 @@
 //! Everything a run is between two steps. Plain data: it can be written down and gone on with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use answer_generator::{Ending, HistoryEntry};
 use core_protocol::event::{
-    AnswerSource, ErrorReport, LlmPurpose, PassSummary, RollbackCounts, RunStatus, StopReason,
-    ToolCallCounts, UsageTotals,
+    AnswerSource, CitationCounts, ErrorReport, LlmPurpose, PassSummary, RollbackCounts, RunStatus,
+    StopReason, ToolCallCounts, UsageTotals,
 };
 use core_protocol::{ContentBlock, ToolCall, ToolResult, Usage};
 use serde::{Deserialize, Serialize};
+
+use crate::findings::Finding;
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,13 +21,21 @@ pub struct Task {
     pub attached_text: String,
     /// Pictures and recordings that the model takes.
     pub attached_media: Vec<ContentBlock>,
+    /// Names of the files given with it, which a report may cite.
+    #[serde(default)]
+    pub files: Vec<String>,
 }
 
 impl Task {
     /// A question without files.
     #[must_use]
     pub fn question(question: impl Into<String>) -> Self {
-        Self { question: question.into(), attached_text: String::new(), attached_media: Vec::new() }
+        Self {
+            question: question.into(),
+            attached_text: String::new(),
+            attached_media: Vec::new(),
+            files: Vec::new(),
+        }
     }
 }
 
@@ -46,10 +56,25 @@ pub struct RunState {
     pub passes: Vec<PassSummary>,
     /// Rollbacks over all passes.
     pub rollbacks: RollbackCounts,
-    /// Tool calls over all passes.
+    /// Tool calls over all passes, without those of sub-agents.
     pub tool_calls: ToolCallCounts,
-    /// Tokens over all passes.
+    /// Tokens over all passes, without sub-agents.
     pub usage: UsageTotals,
+    /// What finished sub-agents spent.
+    #[serde(default)]
+    pub nested: NestedTotals,
+    /// Sub-agents by name: how many were given an id.
+    #[serde(default)]
+    pub sub_agent_ids: BTreeMap<String, u32>,
+    /// Facts that were noted, over all passes.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+    /// Sources that tool results named, where the answer is to be a report.
+    #[serde(default)]
+    pub sources: BTreeSet<String>,
+    /// The tools, by position, that the system prompt told last; none before the first request.
+    #[serde(default)]
+    pub shown: Option<Vec<u32>>,
     /// Messages so far; the next id.
     pub messages: u64,
     /// Requests so far; the next id.
@@ -58,6 +83,17 @@ pub struct RunState {
     pub call_ids: BTreeMap<String, u32>,
     /// How the run came out, once it has.
     pub outcome: Option<RunOutcome>,
+}
+
+/// What sub-agents spent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NestedTotals {
+    /// Sub-agents that were run.
+    pub agents: u32,
+    /// Their tokens.
+    pub usage: UsageTotals,
+    /// Their tool calls.
+    pub tool_calls: ToolCallCounts,
 }
 
 /// How a run came out.
@@ -73,6 +109,8 @@ pub struct RunOutcome {
     pub final_text: Option<String>,
     /// Why the last pass ended.
     pub stop_reason: Option<StopReason>,
+    /// The citations of a report.
+    pub citations: Option<CitationCounts>,
     /// What stopped it, where something did.
     pub error: Option<ErrorReport>,
 }
@@ -110,6 +148,46 @@ pub struct PassState {
     pub last_text: Option<(String, String)>,
     /// The last failure of the model, for the run's error report.
     pub last_error: Option<ErrorReport>,
+    /// The summary that requests show in place of the older history.
+    #[serde(default)]
+    pub compressed: Option<Compressed>,
+    /// The turn after which the history was last summed up, or was to be.
+    #[serde(default)]
+    pub compressed_at: u32,
+    /// Whether that brought too little, so that the next summary waits for its turn.
+    #[serde(default)]
+    pub compression_failed: bool,
+}
+
+/// A stretch of the history that is shown as a summary. The history itself stays as it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Compressed {
+    /// The stretch goes from the second message to the one before this position.
+    pub through: usize,
+    /// What stands for it.
+    pub entries: Vec<HistoryEntry>,
+}
+
+/// A summary that is being made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Compressing {
+    /// The end of the stretch, as in [`Compressed`].
+    pub through: usize,
+    /// Whether results are shown that other requests omit: not after such a request was too long.
+    pub in_full: bool,
+    /// How often it has been asked for.
+    pub round: u32,
+}
+
+/// A summary that is there and must be counted before it is used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Drafted {
+    /// How it was asked for.
+    pub asked: Compressing,
+    /// The request that it answers.
+    pub call: u64,
+    /// The summary in its place.
+    pub compressed: Compressed,
 }
 
 /// What is to be done next.
@@ -122,6 +200,10 @@ pub enum Phase {
     RunCalls(TurnCalls),
     /// Check the context; the number of messages that the turn's results take.
     CheckContext(usize),
+    /// Sum up the older history.
+    Compress(Compressing),
+    /// Count what a summary saves.
+    CheckCompressed(Box<Drafted>),
     /// End the pass.
     Ending(Ending),
     /// The run is over.
@@ -150,8 +232,29 @@ pub struct PlannedCall {
     pub query: Option<String>,
     /// What was mended, in words.
     pub repairs: Vec<String>,
+    /// Who carries it out.
+    #[serde(default)]
+    pub executor: Executor,
     /// The arguments of a native call as they came, where they could not be read: the call is not run.
     pub unreadable: Option<String>,
+}
+
+/// Who carries out a call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Executor {
+    /// A tool server.
+    #[default]
+    Tools,
+    /// The loop itself, without any I/O.
+    Own,
+    /// A sub-agent.
+    SubAgent {
+        /// Its id in the run, once the call is to be run.
+        id: String,
+        /// What it is to do.
+        subtask: String,
+    },
 }
 
 impl RunState {
@@ -168,6 +271,11 @@ impl RunState {
             rollbacks: RollbackCounts::default(),
             tool_calls: ToolCallCounts::default(),
             usage: UsageTotals::default(),
+            nested: NestedTotals::default(),
+            sub_agent_ids: BTreeMap::new(),
+            findings: Vec::new(),
+            sources: BTreeSet::new(),
+            shown: None,
             messages: 0,
             requests: 0,
             call_ids: BTreeMap::new(),

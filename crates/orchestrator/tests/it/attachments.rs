@@ -14,6 +14,7 @@ fn task() -> Task {
         question: "QUESTION".into(),
         attached_text: "\n\nFILE notes.md:\n# Notes".into(),
         attached_media: vec![ContentBlock::Image { source }],
+        ..Task::question("")
     }
 }
 

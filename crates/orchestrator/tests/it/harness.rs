@@ -11,8 +11,10 @@ use llm_providers::ToolProtocol;
 pub(crate) use orchestrator::Step;
 use orchestrator::config::AgentRole;
 use orchestrator::machine::state::{PlannedCall, RunOutcome, RunState};
-use orchestrator::machine::{ContextCounts, ContextQuestion, ModelCall, StampedEvent, ToolReport};
-use orchestrator::{AgentConfig, Machine, ModelFacts, Prompts, Setup, Task};
+use orchestrator::machine::{
+    CompressionQuestion, ContextCounts, ContextQuestion, ModelCall, StampedEvent, ToolReport,
+};
+use orchestrator::{Agent, AgentConfig, Finding, Machine, ModelFacts, Prompts, Setup, Task};
 
 use crate::script::{Reply, describe, obedient_tool, offered_tools};
 use crate::shown::{OMITTED, check_order, show};
@@ -26,6 +28,12 @@ pub(crate) struct ShortPrompts;
 impl answer_generator::EndingPrompts for ShortPrompts {
     fn final_answer(&self, question: &str) -> String {
         format!("FINAL PROMPT: {question}")
+    }
+    fn final_report(&self, question: &str) -> String {
+        format!("REPORT PROMPT: {question}")
+    }
+    fn sub_agent_report(&self, subtask: &str) -> String {
+        format!("AGENT REPORT PROMPT: {subtask}")
     }
     fn failure_summary(&self) -> String {
         "SUMMARY PROMPT".into()
@@ -49,10 +57,27 @@ impl Prompts for ShortPrompts {
     fn rollback_hint(&self, reason: RollbackReason, _detail: &str) -> String {
         format!("HINT {}", reason.as_str())
     }
+    fn sub_agent_task(&self, subtask: &str) -> String {
+        format!("SUBTASK: {subtask}")
+    }
+    fn findings(&self, findings: &[Finding]) -> String {
+        let named: Vec<&str> = findings.iter().map(|finding| finding.name.as_str()).collect();
+        format!("FACTS: {}", named.join(", "))
+    }
+    fn compression(&self, words: u64) -> String {
+        format!("COMPRESS TO {words}")
+    }
+    fn compressed(&self, summary: &str) -> String {
+        format!("[Summary] {summary}")
+    }
+    fn compressed_go_on(&self) -> String {
+        "GO ON".into()
+    }
 }
 
 type ToolAnswer = Box<dyn FnMut(&PlannedCall) -> ToolReport>;
 type Counter = Box<dyn FnMut(&ContextQuestion) -> ContextCounts>;
+type Sizes = Box<dyn FnMut(&CompressionQuestion) -> (u64, u64)>;
 
 /// A run that is to be made.
 pub(crate) struct Case {
@@ -64,9 +89,12 @@ pub(crate) struct Case {
     pub(crate) starts_in_thinking: bool,
     pub(crate) tools: Vec<ToolDefinition>,
     pub(crate) through_json: bool,
+    pub(crate) agent: Agent,
+    pub(crate) sub_agents: Vec<String>,
     replies: VecDeque<Reply>,
     tool: Option<ToolAnswer>,
     counter: Option<Counter>,
+    sizes: Option<Sizes>,
 }
 
 impl Case {
@@ -91,6 +119,9 @@ impl Case {
             starts_in_thinking: false,
             tools: offered_tools(),
             through_json: false,
+            agent: Agent::Main,
+            sub_agents: Vec::new(),
+            sizes: None,
             replies: replies.into_iter().collect(),
             tool: None,
             counter: None,
@@ -140,6 +171,28 @@ impl Case {
         self
     }
 
+    /// Token counts of a history without and with a summary, other than their lengths in bytes.
+    pub(crate) fn sizes(mut self, sizes: impl FnMut(&CompressionQuestion) -> (u64, u64) + 'static) -> Self {
+        self.sizes = Some(Box::new(sizes));
+        self
+    }
+
+    /// Makes it a sub-agent of that id.
+    pub(crate) fn sub_agent(self, id: &str) -> Self {
+        self.with(|case| {
+            case.agent = Agent::Sub(id.into());
+            case.config = case.config.for_sub_agent();
+        })
+    }
+
+    /// Gives the main agent a sub-agent in the place of the server of that name.
+    pub(crate) fn with_agent(self, name: &str) -> Self {
+        self.with(|case| {
+            case.tools.retain(|tool| tool.server != name);
+            case.sub_agents.push(name.into());
+        })
+    }
+
     /// Writes the state down and goes on from what was written, before and after every step.
     pub(crate) fn through_json(mut self) -> Self {
         self.through_json = true;
@@ -148,6 +201,13 @@ impl Case {
 
     pub(crate) fn start(self) -> Runner {
         Runner::new(self)
+    }
+
+    /// Runs the script; what is left of it when the run ends does not matter.
+    pub(crate) fn run_any(self) -> Record {
+        let mut runner = self.start();
+        runner.finish();
+        runner.into_record()
     }
 
     /// Runs the whole script; every reply of it must be asked for.
@@ -242,6 +302,7 @@ pub(crate) struct Runner {
     replies: VecDeque<Reply>,
     tool: ToolAnswer,
     counter: Counter,
+    sizes: Sizes,
     decisions: Vec<String>,
     requests: Vec<Request>,
     events: Vec<StampedEvent>,
@@ -255,6 +316,8 @@ impl Runner {
             role: case.config.main_agent.clone(),
             config: Arc::new(case.config),
             prompts: Arc::new(ShortPrompts),
+            agent: case.agent,
+            sub_agents: case.sub_agents.into(),
             tools: Arc::clone(&tools),
             protocol: case.protocol,
             dialect: case.dialect.dialect(),
@@ -270,6 +333,9 @@ impl Runner {
             replies: case.replies,
             tool: case.tool.unwrap_or_else(|| Box::new(move |planned| obedient_tool(planned, &tools))),
             counter: case.counter.unwrap_or_else(|| Box::new(|_| ContextCounts::default())),
+            sizes: case
+                .sizes
+                .unwrap_or_else(|| Box::new(|question| (bytes(&question.before), bytes(&question.after)))),
             decisions: Vec::new(),
             requests: Vec::new(),
             events: Vec::new(),
@@ -287,7 +353,7 @@ impl Runner {
         match &step {
             Step::CallModel(call) => self.note_request(call),
             Step::CallTools(calls) => self.note_calls(calls),
-            Step::CountContext(_) | Step::Finished => {}
+            Step::CountContext(_) | Step::CountCompression(_) | Step::Finished => {}
         }
         self.pass_through_json();
         step
@@ -312,6 +378,10 @@ impl Runner {
             Step::CountContext(question) => {
                 let counts = (self.counter)(&question);
                 self.machine.context_counted(counts);
+            }
+            Step::CountCompression(question) => {
+                let (before, after) = (self.sizes)(&question);
+                self.machine.compression_counted(before, after);
             }
             Step::Finished => return false,
         }
@@ -402,6 +472,18 @@ impl Runner {
                 EventBody::Recovered { after } => self.decisions.push(format!("recovered after {after}")),
                 EventBody::IntermediateAnswer { answer, .. } => self.decisions.push(format!("box {answer}")),
                 EventBody::ContextChecked { over: true, .. } => self.decisions.push("context over".into()),
+                EventBody::Finding { name, replaced, .. } => {
+                    self.decisions.push(format!("fact {name}{}", if *replaced { " again" } else { "" }));
+                }
+                EventBody::SubAgentStarted { id, .. } => self.decisions.push(format!("begin {id}")),
+                EventBody::SubAgentFinished { id, summary, .. } => {
+                    self.decisions.push(format!("end {id} {}", summary.stop_reason.as_str()));
+                }
+                EventBody::Compressed { replaced, under_limit, adopted, .. } => {
+                    let kept = if *adopted { "used" } else { "not used" };
+                    let over = if *under_limit { "" } else { ", over the limit" };
+                    self.decisions.push(format!("summary of {}: {kept}{over}", replaced.len()));
+                }
                 EventBody::FailureSummary { text, .. } => self.decisions.push(format!("failure: {text}")),
                 _ => {}
             }
@@ -432,6 +514,7 @@ impl Runner {
             LlmPurpose::Turn => format!("{prefix}{turn} ask"),
             LlmPurpose::FinalAnswer => format!("{prefix}ask for the answer"),
             LlmPurpose::FailureSummary => format!("{prefix}ask what failed"),
+            LlmPurpose::Compression => format!("{prefix}ask for a summary"),
         });
         self.requests.push(Request {
             pass,
@@ -464,6 +547,10 @@ impl Runner {
             .collect();
         self.decisions.push(format!("{prefix}{turn} run {}", named.join(" | ")));
     }
+}
+
+fn bytes(messages: &[Arc<Message>]) -> u64 {
+    messages.iter().map(|message| message.joined_text().len() as u64).sum()
 }
 
 fn word(value: &impl serde::Serialize) -> String {

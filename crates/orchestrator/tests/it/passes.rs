@@ -1,10 +1,14 @@
 //! Failed passes: how they are summed up, and what the next is told.
 
-use core_protocol::event::{LlmPurpose, StopReason};
+use std::sync::Arc;
+
+use core_protocol::ToolDefinition;
+use core_protocol::event::{EventBody, LlmPurpose, StopReason};
 use llm_providers::ToolProtocol;
+use serde_json::json;
 
 use crate::harness::{Case, check};
-use crate::script::{Reply, boxed, broken, calls, google, search, text, too_long, xml};
+use crate::script::{Reply, boxed, broken, calls, google, offered_tools, search, text, too_long, xml};
 
 /// The summary that is read from a reply.
 #[track_caller]
@@ -247,4 +251,40 @@ fn counters_queries_and_boxes_start_afresh() {
             (StopReason::MaxTurns, 1, 5, 4)
         );
     }
+}
+
+#[test]
+fn tools_that_changed_are_offered_from_the_next_pass_on() {
+    let grown = ToolDefinition {
+        server: "web".into(),
+        name: "grown".into(),
+        description: "New.".into(),
+        input_schema: json!({}),
+    };
+    let now: Arc<[ToolDefinition]> = offered_tools().into_iter().chain([grown]).collect();
+    let replies = [search("a"), text("It went wrong."), search("b"), boxed("42"), boxed("42")];
+    let mut runner = Case::new(replies).max_turns(1).compress(1).start();
+    loop {
+        // At any time: within a pass it must not show.
+        runner.machine.offer_next(&now);
+        if !runner.step() {
+            break;
+        }
+    }
+    let record = runner.into_record();
+    let prompts: Vec<(u32, bool)> = record
+        .events
+        .iter()
+        .filter_map(|event| match &event.body {
+            EventBody::SystemPrompt { text } => Some((event.pass, text.contains("grown"))),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(prompts, [(1, false), (2, true)]);
+    let shown = record.requests.iter().map(|request| (request.pass, request.all_text().contains("grown")));
+    assert!(
+        shown.clone().count() > 3 && shown.clone().all(|(pass, shown)| shown == (pass == 2)),
+        "{:?}",
+        shown.collect::<Vec<_>>()
+    );
 }

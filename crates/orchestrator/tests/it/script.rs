@@ -197,12 +197,12 @@ pub(crate) fn offered_tools() -> Vec<ToolDefinition> {
 
 /// A success.
 pub(crate) fn success(text: impl Into<String>) -> ToolReport {
-    ToolReport { result: ToolResult::text(text), error_kind: None, curable: false, ms: 1 }
+    ToolReport { result: ToolResult::text(text), error_kind: None, curable: false, ms: 1, sub_agent: None }
 }
 
 /// A failure of the given kind.
 pub(crate) fn failed(kind: &str, curable: bool, text: impl Into<String>) -> ToolReport {
-    ToolReport { result: ToolResult::error(text), error_kind: Some(kind.into()), curable, ms: 1 }
+    ToolReport { ms: 1, ..ToolReport::failed(kind, curable, text) }
 }
 
 /// Tools that behave as their arguments say: a value that begins with `fail` fails for good, `wrong` fails in a way

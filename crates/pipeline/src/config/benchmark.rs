@@ -101,11 +101,22 @@ pub struct BenchmarkExecution {
     pub pass_at_k: u32,
     /// Whether the order of tasks is drawn from `seed`.
     pub shuffle: bool,
+    /// Most seconds of a sample without waiting for limiters; none: no limit.
+    pub working_time: Option<f64>,
+    /// Further strings that must not stand in a tool's result.
+    pub canaries: Vec<String>,
 }
 
 impl Default for BenchmarkExecution {
     fn default() -> Self {
-        Self { max_tasks: None, max_concurrent: 5, pass_at_k: 1, shuffle: false }
+        Self {
+            max_tasks: None,
+            max_concurrent: 5,
+            pass_at_k: 1,
+            shuffle: false,
+            working_time: None,
+            canaries: Vec::new(),
+        }
     }
 }
 
@@ -117,13 +128,15 @@ pub struct JudgeConfig {
     pub id: Option<JudgeId>,
     /// Replies that are asked for; the majority decides.
     pub votes: u32,
+    /// Compare answers offline instead of asking a model.
+    pub mock: bool,
     /// The model that judges; none: the procedure's reference model.
     pub llm: Option<LlmConfig>,
 }
 
 impl Default for JudgeConfig {
     fn default() -> Self {
-        Self { id: None, votes: 1, llm: None }
+        Self { id: None, votes: 1, mock: false, llm: None }
     }
 }
 

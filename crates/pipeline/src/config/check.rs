@@ -76,7 +76,10 @@ pub fn check(sources: &ConfigSources, servers: &[String]) -> CheckReport {
     let prompts = conf.list("prompts");
     let own_presets = own_presets(&conf, sources, servers, &errors);
     CheckReport {
-        warnings: resolved.as_ref().map(|resolved| resolved.warnings.clone()).unwrap_or_default(),
+        warnings: resolved
+            .as_ref()
+            .map(|resolved| [resolved.warnings.clone(), unknown_limits(resolved, servers)].concat())
+            .unwrap_or_default(),
         accepted_unused: resolved
             .as_ref()
             .map(|resolved| resolved.accepted_unused.clone())
@@ -179,6 +182,21 @@ pub fn unknown_servers(resolved: &Resolved, servers: &[String]) -> Vec<ConfigErr
         }
     }
     errors
+}
+
+/// Limits under `tools.servers` for servers that neither are built in nor configured.
+#[must_use]
+pub fn unknown_limits(resolved: &Resolved, servers: &[String]) -> Vec<String> {
+    let known: Vec<&str> = BUILT_IN_SERVERS.into_iter().chain(servers.iter().map(String::as_str)).collect();
+    let named = resolved.config.tools.servers.keys().filter(|name| !known.contains(&name.as_str()));
+    let warning = |name: &String| {
+        let near = match nearest(name, known.iter().copied()) {
+            Some(near) => format!(" Did you mean `{near}`?"),
+            None => String::new(),
+        };
+        format!("tools.servers.{name} has no effect: there is no tool server of that name.{near}")
+    };
+    named.map(warning).collect()
 }
 
 fn own_presets(

@@ -51,6 +51,7 @@ mod benchmark;
 mod check;
 mod compose;
 mod defaults;
+mod egress;
 mod embedded;
 mod environment;
 mod error;
@@ -73,9 +74,10 @@ use serde::{Deserialize, Serialize};
 
 pub use accepted::AcceptedUnused;
 pub use benchmark::{BenchmarkConfig, BenchmarkData, BenchmarkExecution, FieldMapping, JudgeConfig, JudgeId};
-pub use check::{CheckReport, PresetReport, check, unknown_servers};
+pub use check::{CheckReport, PresetReport, check, unknown_limits, unknown_servers};
 pub use compose::LoadedFile;
 pub use defaults::Group;
+pub use egress::EgressConfig;
 pub use embedded::{ConfEntry, ConfFile, ConfTree, embedded, find_conf_dir};
 pub use environment::{OTHER_VARIABLES, PREFIX};
 pub use error::{ConfigError, ConfigErrorKind, ConfigErrors};
@@ -83,8 +85,8 @@ pub use layer::Origin;
 pub use redact::is_secret_name;
 pub use resolve::{ConfigSources, Provenance, Resolved, resolve};
 pub use tools::{
-    BUILT_IN_SERVERS, LONGEST_CALL_LIMIT, LibraryConfig, PythonConfig, PythonLimits, ReadingConfig, Sandbox,
-    ServerLimits, ToolsConfig,
+    BUILT_IN_SERVERS, LONGEST_CALL_LIMIT, LibraryConfig, PythonBackend, PythonConfig, PythonLimits, PythonNetwork,
+    ReadingConfig, Sandbox, ServerLimits, ToolModelsConfig, ToolsConfig,
 };
 
 /// The whole configuration.

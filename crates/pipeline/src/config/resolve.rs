@@ -92,6 +92,8 @@ pub struct Resolved {
     pub conf: ConfTree,
     /// The environment with the `.env` files under it.
     pub environment: Environment,
+    /// `--agent` and `--llm`, as given.
+    pub chosen: (Option<String>, Option<String>),
     /// What must not be shown.
     pub(crate) redactor: Redactor,
 }
@@ -196,7 +198,14 @@ pub(crate) fn attempt(sources: &ConfigSources) -> Attempt {
             &tree,
             &layers,
             &mut errors,
-            Parts { accepted_unused, files, conf, variables, redactor: redactor.clone() },
+            Parts {
+                accepted_unused,
+                files,
+                conf,
+                variables,
+                redactor: redactor.clone(),
+                chosen: (sources.agent.clone(), sources.llm.clone()),
+            },
         )
     });
     Attempt { resolved, errors, layers, redactor }
@@ -208,6 +217,7 @@ struct Parts {
     conf: ConfTree,
     variables: Variables,
     redactor: Redactor,
+    chosen: (Option<String>, Option<String>),
 }
 
 fn finish(
@@ -235,6 +245,7 @@ fn finish(
         files: parts.files,
         conf: parts.conf,
         environment: Environment::new(parts.variables.values),
+        chosen: parts.chosen,
         redactor: parts.redactor,
     }
 }

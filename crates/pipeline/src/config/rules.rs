@@ -2,15 +2,15 @@
 //!
 //! Decides the ranges of numbers and which values contradict each other. Types and names are checked before.
 
-use llm_providers::LlmConfig;
+mod agents;
+
+use llm_providers::{LlmConfig, ToolProtocol};
+use orchestrator::config::ToolCallsPerTurn;
 use orchestrator::{AgentConfig, AgentRole};
 
 use super::node::Step;
 use super::tools::{LONGEST_CALL_LIMIT, ServerLimits};
 use super::{BenchmarkConfig, FathomConfig, ToolsConfig};
-
-/// What the names of sub-agents begin with: calls to such servers go to agents.
-const SUB_AGENT_PREFIX: &str = "agent-";
 
 /// Findings about a whole configuration.
 #[derive(Default)]
@@ -25,6 +25,7 @@ pub(crate) struct Findings {
 pub(crate) fn check(config: &FathomConfig) -> Findings {
     let mut findings = Findings::default();
     llm(&config.llm, &["llm"], &mut findings);
+    stop_after_call(config, &mut findings);
     agent(&config.agent, &mut findings);
     benchmark(&config.benchmark, &mut findings);
     tools(&config.tools, &mut findings);
@@ -99,6 +100,19 @@ fn llm(config: &LlmConfig, path: &[&str], findings: &mut Findings) {
     ] {
         findings.within(Some(seconds), 0.0, f64::INFINITY, &joined(path, &["retries", key]));
     }
+    let concurrency = &config.concurrency;
+    for (key, value) in
+        [("start", concurrency.start), ("floor", concurrency.floor), ("ceiling", concurrency.ceiling)]
+    {
+        findings.need(value >= 1, &joined(path, &["concurrency", key]), AT_LEAST_ONE);
+    }
+    findings.need(
+        concurrency.ceiling >= concurrency.floor,
+        &joined(path, &["concurrency", "ceiling"]),
+        &format!("a whole number, {} (floor) or more", concurrency.floor),
+    );
+    findings.need(concurrency.step > 0.0, &joined(path, &["concurrency", "step"]), MORE_THAN_ZERO);
+    findings.within(Some(concurrency.factor), 0.1, 0.99, &joined(path, &["concurrency", "factor"]));
     if let Some(price) = &config.price {
         for (key, dollars) in [
             ("input", Some(price.input)),
@@ -109,6 +123,20 @@ fn llm(config: &LlmConfig, path: &[&str], findings: &mut Findings) {
             findings.within(dollars, 0.0, f64::INFINITY, &joined(path, &["price", key]));
         }
     }
+}
+
+/// A reply that ends at its first call can hold no second one.
+fn stop_after_call(config: &FathomConfig, findings: &mut Findings) {
+    findings.need(
+        !config.llm.stop_after_call || config.agent.tool_calls_per_turn == ToolCallsPerTurn::First,
+        &["llm", "stop_after_call"],
+        "false, or agent.tool_calls_per_turn: first, as a reply that is stopped after its first call has no others",
+    );
+    findings.need(
+        !config.llm.stop_after_call || config.llm.tool_protocol == ToolProtocol::Text,
+        &["llm", "stop_after_call"],
+        "false, or llm.tool_protocol: text, as native calls have no closing tag to stop at",
+    );
 }
 
 fn is_address(url: &str) -> bool {
@@ -146,34 +174,7 @@ fn agent(config: &AgentConfig, findings: &mut Findings) {
         findings.need(holds, &["agent", "limits", key], MORE_THAN_ZERO);
     }
     role(&config.main_agent, &["agent", "main_agent"], findings);
-    for (name, sub_agent) in &config.sub_agents {
-        let path = ["agent", "sub_agents", name.as_str()];
-        role(sub_agent, &path, findings);
-        findings.need(
-            name.len() > SUB_AGENT_PREFIX.len() && name.starts_with(SUB_AGENT_PREFIX),
-            &path,
-            "a name that begins with `agent-`, as only calls to such names go to agents",
-        );
-    }
-    let used = |server: &String| {
-        config.main_agent.tools.contains(server)
-            || config.sub_agents.values().any(|agent| agent.tools.contains(server))
-            || config.sub_agents.contains_key(server)
-    };
-    for (index, rule) in config.tool_selection.iter().enumerate() {
-        let mut path = steps(&["agent", "tool_selection"]);
-        path.push(Step::Index(index));
-        if let (Some(from), Some(to)) = (rule.from_turn, rule.to_turn)
-            && from > to
-        {
-            findings.broken.push((path.clone(), "`from_turn` not above `to_turn`".to_owned()));
-        }
-        if !used(&rule.server) {
-            findings
-                .doubtful
-                .push((path, format!("no agent uses the server `{}` that this rule is about", rule.server)));
-        }
-    }
+    agents::check(config, findings);
 }
 
 fn role(role: &AgentRole, path: &[&str], findings: &mut Findings) {
@@ -213,6 +214,15 @@ fn tools(config: &ToolsConfig, findings: &mut Findings) {
     findings.need(config.start_limit > 0.0, &["tools", "start_limit"], MORE_THAN_ZERO);
     call_limit(config.call_limit, &["tools", "call_limit"], findings);
     findings.need(config.output_limit >= 1, &["tools", "output_limit"], AT_LEAST_ONE);
+    for (key, expected) in config.egress.wrong_entries() {
+        findings.need(false, &["tools", "egress", key], expected);
+    }
+    for (key, value) in
+        [("time_limit", config.egress.time_limit), ("connect_limit", config.egress.connect_limit)]
+    {
+        findings.need(value > 0.0, &["tools", "egress", key], MORE_THAN_ZERO);
+    }
+    findings.need(config.egress.size_limit >= 1, &["tools", "egress", "size_limit"], AT_LEAST_ONE);
     let python = &config.python;
     findings.need(python.lifetime > 0.0, &["tools", "python", "lifetime"], MORE_THAN_ZERO);
     for (key, value) in [("output_limit", python.output_limit), ("most_sandboxes", python.most_sandboxes)] {
@@ -220,6 +230,7 @@ fn tools(config: &ToolsConfig, findings: &mut Findings) {
     }
     for (key, value) in [
         ("memory", python.limits.memory),
+        ("total_memory", python.limits.total_memory),
         ("processes", python.limits.processes),
         ("file_size", python.limits.file_size),
         ("processor_seconds", python.limits.processor_seconds),
@@ -228,7 +239,7 @@ fn tools(config: &ToolsConfig, findings: &mut Findings) {
         findings.need(value >= 1, &["tools", "python", "limits", key], AT_LEAST_ONE);
     }
     for (name, limits) in &config.servers {
-        let ServerLimits { start_limit, call_limit: limit, max_concurrency } = limits;
+        let ServerLimits { start_limit, call_limit: limit, max_concurrency, repeatable: _ } = limits;
         let path = ["tools", "servers", name.as_str()];
         findings.need(
             start_limit.is_none_or(|limit| limit > 0.0),

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::egress::EgressConfig;
+
 /// The longest limit that a call can be given, in seconds.
 pub const LONGEST_CALL_LIMIT: f64 = 1200.0;
 
@@ -25,10 +27,14 @@ pub struct ToolsConfig {
     pub neutralise_tags: bool,
     /// Limits of single servers, by name.
     pub servers: BTreeMap<String, ServerLimits>,
+    /// What may be fetched from the network.
+    pub egress: EgressConfig,
     /// What the Python servers may do.
     pub python: PythonConfig,
     /// What the document reader may do.
     pub reading: ReadingConfig,
+    /// Which models tools ask, where only a provider's key is set.
+    pub models: ToolModelsConfig,
     /// What the library holds.
     pub library: LibraryConfig,
 }
@@ -41,8 +47,10 @@ impl Default for ToolsConfig {
             output_limit: 100_000,
             neutralise_tags: true,
             servers: BTreeMap::new(),
+            egress: EgressConfig::default(),
             python: PythonConfig::default(),
             reading: ReadingConfig::default(),
+            models: ToolModelsConfig::default(),
             library: LibraryConfig::default(),
         }
     }
@@ -78,14 +86,21 @@ pub struct ServerLimits {
     pub call_limit: Option<f64>,
     /// Calls under way at once.
     pub max_concurrency: Option<usize>,
+    /// Whether a call that was under way when a run was interrupted is made again; none: as the server says of its
+    /// tools, else where the tool's name is that of one that only searches, reads or scrapes.
+    pub repeatable: Option<bool>,
 }
 
 /// What the Python servers may do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PythonConfig {
-    /// How code is confined.
+    /// Where code runs.
+    pub backend: PythonBackend,
+    /// How code is confined on this machine.
     pub sandbox: Sandbox,
+    /// What code reaches of the network.
+    pub network: PythonNetwork,
     /// The interpreter; none: the first that is found on this machine.
     pub interpreter: Option<PathBuf>,
     /// Characters of output that a call shows.
@@ -101,7 +116,9 @@ pub struct PythonConfig {
 impl Default for PythonConfig {
     fn default() -> Self {
         Self {
+            backend: PythonBackend::default(),
             sandbox: Sandbox::default(),
+            network: PythonNetwork::default(),
             interpreter: None,
             output_limit: 20_000,
             most_sandboxes: 16,
@@ -117,6 +134,8 @@ impl Default for PythonConfig {
 pub struct PythonLimits {
     /// Bytes of memory.
     pub memory: u64,
+    /// Bytes of memory that all processes of a sandbox have in use together, where control groups can be made.
+    pub total_memory: u64,
     /// Processes and threads at a time.
     pub processes: u64,
     /// Bytes of the largest file.
@@ -129,8 +148,26 @@ pub struct PythonLimits {
 
 impl Default for PythonLimits {
     fn default() -> Self {
-        Self { memory: 4 << 30, processes: 64, file_size: 1 << 30, processor_seconds: 3600, open_files: 512 }
+        Self {
+            memory: 4 << 30,
+            total_memory: 4 << 30,
+            processes: 64,
+            file_size: 1 << 30,
+            processor_seconds: 3600,
+            open_files: 512,
+        }
     }
+}
+
+/// Where code of a model runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PythonBackend {
+    /// On this machine, confined.
+    #[default]
+    Local,
+    /// In sandboxes of E2B (`E2B_API_KEY`); `stateless_python` stays on this machine.
+    E2b,
 }
 
 /// How code of a model is confined.
@@ -144,12 +181,49 @@ pub enum Sandbox {
     None,
 }
 
+/// What code of a model reaches of the network.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PythonNetwork {
+    /// Nothing.
+    #[default]
+    None,
+    /// What the egress policy lets through, by a proxy; nothing where this machine cannot keep code to that.
+    Proxy,
+}
+
 /// What the document reader may do.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReadingConfig {
     /// Folders that it reads from, beside the files given with the question and the run's own folder.
     pub allowed_roots: Vec<PathBuf>,
+}
+
+/// Which models tools ask, where only a provider's key (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`) is set. Services of
+/// their own are set up by `VISION_*`, `WHISPER_*` and `REASONING_*`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ToolModelsConfig {
+    /// Looks at pictures; none: the provider's default.
+    pub vision: Option<String>,
+    /// Solves hard questions; none: the provider's default.
+    pub reasoning: Option<String>,
+    /// Writes down what is said in recordings, at OpenAI.
+    pub transcription: String,
+    /// Answers questions about recordings, at OpenAI.
+    pub audio: String,
+}
+
+impl Default for ToolModelsConfig {
+    fn default() -> Self {
+        Self {
+            vision: None,
+            reasoning: None,
+            transcription: "gpt-4o-transcribe".to_owned(),
+            audio: "gpt-4o-audio-preview".to_owned(),
+        }
+    }
 }
 
 /// What the library holds.

@@ -1,4 +1,5 @@
-//! Fills variables into values: `${VAR}`, `${env:VAR}`, `${VAR:-default}`.
+//! Fills variables into values: `${VAR}`, `${env:VAR}`, `${VAR:-default}`, `${env:VAR,default}`, and the
+//! few that editors define (`${userHome}`, `${workspaceFolder}`).
 //!
 //! Decides what counts as a variable. Where their values come from is left to the caller.
 
@@ -24,11 +25,25 @@ pub(super) fn fill_in(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Re
 }
 
 fn value_of(reference: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
-    let (reference, default) = match reference.split_once(":-") {
-        Some((reference, default)) => (reference, Some(default)),
+    let (name, default) = match reference.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
         None => (reference, None),
     };
-    let name = reference.strip_prefix("env:").unwrap_or(reference);
+    let (name, default) = match name.strip_prefix("env:").or_else(|| name.strip_prefix("oc.env:")) {
+        Some(name) => match name.split_once(',') {
+            Some((name, default)) => (name.trim_end(), Some(default.trim())),
+            None => (name, default),
+        },
+        None => (name, default),
+    };
+    match name {
+        "userHome" => return lookup("HOME").ok_or_else(|| unset("HOME")),
+        "workspaceFolder" => {
+            return Ok(std::env::current_dir().map_or_else(|_| ".".into(), |dir| dir.display().to_string()));
+        }
+        "/" | "pathSeparator" => return Ok(std::path::MAIN_SEPARATOR.to_string()),
+        _ => {}
+    }
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if !is_name {
@@ -39,10 +54,12 @@ fn value_of(reference: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<
     match (lookup(name).filter(|value| !value.is_empty()), default) {
         (Some(value), _) => Ok(value),
         (None, Some(default)) => Ok(default.to_owned()),
-        (None, None) => Err(format!(
-            "the environment variable `{name}` is not set: set it, or write `${{{name}:-default}}`"
-        )),
+        (None, None) => Err(unset(name)),
     }
+}
+
+fn unset(name: &str) -> String {
+    format!("the environment variable `{name}` is not set: set it, or write `${{{name}:-default}}`")
 }
 
 #[cfg(test)]
@@ -63,6 +80,10 @@ mod tests {
             ("${B}", Ok("${A}")),
             ("${NONE:-d}${EMPTY:-e}${NONE:-}", Ok("de")),
             ("${A", Ok("${A")),
+            ("${env:NONE,d}${env:NONE, d e }${env:A,d}${oc.env:NONE,f}", Ok("dd exf")),
+            ("${env:NONE,}", Ok("")),
+            ("${NONE,d}", Err("`${NONE,d}` cannot be filled in")),
+            ("${env:NONE}", Err("`NONE` is not set")),
             ("${NONE}", Err("`NONE` is not set")),
             ("${EMPTY}", Err("`EMPTY` is not set")),
             ("${input:key}", Err("`${input:key}` cannot be filled in")),

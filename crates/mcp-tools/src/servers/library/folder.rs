@@ -130,7 +130,7 @@ pub(super) fn document(key: &str, path: &Path, bytes: &[u8]) -> Result<Document,
         Ok(Err(ReadingError::Unsupported { .. } | ReadingError::Binary { .. })) => {
             return Err(Skip::Unsupported);
         }
-        Ok(Err(ReadingError::Broken { .. })) | Err(_) => return Err(Skip::Unreadable),
+        Ok(Err(_)) | Err(_) => return Err(Skip::Unreadable),
     };
     let text = read.markdown;
     let (title, body) = match (read.title.filter(|title| !title.trim().is_empty()), leading_heading(&text)) {

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 /// How the index is laid out and analysed, and by which version files were turned into text. An index
 /// of another format is built anew. The number is raised for changes within a version.
-pub(super) const FORMAT: &str = concat!("1/", env!("CARGO_PKG_VERSION"));
+pub(super) const FORMAT: &str = concat!("2/", env!("CARGO_PKG_VERSION"));
 
 /// A file that changed this shortly before it was read may change again without a trace in its
 /// times, so it is compared by content the next time.

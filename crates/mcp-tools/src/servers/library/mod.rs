@@ -54,4 +54,6 @@ pub use manifest::Skip;
 pub use read::{PAGE_CHARACTERS, Page};
 pub use registry::{Freshness, LibraryInfo, LibraryKind, Registry};
 pub use search::{MAX_RESULTS, SearchAnswer, SearchResult};
+#[cfg(feature = "web")]
+pub(crate) use server::LazyLibrary;
 pub use server::{SERVER_NAME, server};

@@ -14,8 +14,7 @@ use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{CallToolResult, ContentBlock};
 use rmcp::schemars::JsonSchema;
 use rmcp::{ServerHandler, tool, tool_handler, tool_router};
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde::Deserialize;
 use tokio::io::DuplexStream;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -146,15 +145,23 @@ impl Shelf {
         }
     }
 
-    /// Runs a call on the library, off the asynchronous threads.
+    /// Runs a call on the library and tells the model what came of it.
     async fn run(
         self: &Arc<Self>,
         call: impl Fn(&Library) -> Result<String, LibraryError> + Send + 'static,
     ) -> CallToolResult {
-        let library = match self.ready().await {
-            Ok(library) => library,
-            Err(problem) => return failure(problem),
-        };
+        match self.with(call).await {
+            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
+            Err(problem) => failure(problem),
+        }
+    }
+
+    /// Runs a call on the library, off the asynchronous threads.
+    async fn with<T: Send + 'static>(
+        self: &Arc<Self>,
+        call: impl Fn(&Library) -> Result<T, LibraryError> + Send + 'static,
+    ) -> Result<T, String> {
+        let library = self.ready().await?;
         let shelf = self.clone();
         let ran = tokio::task::spawn_blocking(move || match call(&library) {
             Err(LibraryError::Index { .. }) if library.discard_damaged() => match shelf.open() {
@@ -168,11 +175,29 @@ impl Shelf {
             },
             answer => answer.map_err(|error| error.to_string()),
         });
-        match ran.await {
-            Ok(Ok(text)) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Ok(Err(problem)) => failure(problem),
-            Err(error) => failure(format!("the call did not end: {error}")),
-        }
+        ran.await.unwrap_or_else(|error| Err(format!("the call did not end: {error}")))
+    }
+}
+
+/// A library for other servers of this process, opened at the first call.
+#[cfg(feature = "web")]
+pub(crate) struct LazyLibrary(LibraryServer);
+
+#[cfg(feature = "web")]
+impl LazyLibrary {
+    /// Checks the options and opens nothing yet.
+    pub(crate) fn new(options: LibraryOptions) -> Result<Self, LibraryError> {
+        options.check()?;
+        Ok(Self(LibraryServer { shelf: Arc::new(Shelf::new(options)) }))
+    }
+
+    /// Runs a call on the library, off the asynchronous threads; its errors are texts for the model.
+    pub(crate) async fn with<T: Send + 'static>(
+        &self,
+        call: impl Fn(&Library) -> Result<T, LibraryError> + Send + 'static,
+    ) -> Result<T, String> {
+        self.0.shelf.open_in_background();
+        self.0.shelf.with(call).await
     }
 }
 
@@ -192,7 +217,7 @@ struct SearchArguments {
     /// other.
     q: String,
     /// How many results, 1 to 50. Default: 10.
-    #[serde(default, deserialize_with = "lenient_number")]
+    #[serde(default, deserialize_with = "schema::lenient_number")]
     num: Option<u64>,
 }
 
@@ -202,7 +227,7 @@ struct ReadArguments {
     /// The `id` of a search result.
     id: String,
     /// Where to start, in characters. Default: 0. The page before says where the next one starts.
-    #[serde(default, deserialize_with = "lenient_number")]
+    #[serde(default, deserialize_with = "schema::lenient_number")]
     offset: Option<u64>,
 }
 
@@ -242,24 +267,6 @@ impl Handler {
 
 #[tool_handler(name = "library")]
 impl ServerHandler for Handler {}
-
-/// A count as models write it: a number, a number with a fraction, digits in quotes, nothing.
-fn lenient_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let wrong =
-        |value: &Value| serde::de::Error::custom(format!("expected a number of 0 or more, not {value}"));
-    let value = Value::deserialize(deserializer)?;
-    let number = match &value {
-        Value::Null => return Ok(None),
-        Value::String(text) if text.trim().is_empty() => return Ok(None),
-        Value::String(text) => text.trim().parse::<f64>().ok(),
-        Value::Number(number) => number.as_f64(),
-        _ => None,
-    };
-    match number {
-        Some(number) if number >= 0.0 && number.is_finite() => Ok(Some(number as u64)),
-        _ => Err(wrong(&value)),
-    }
-}
 
 #[cfg(test)]
 mod tests {

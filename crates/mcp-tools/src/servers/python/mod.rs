@@ -16,7 +16,12 @@ use crate::{InProcessServer, serve_handler};
 
 pub use crate::sandbox::{SandboxLayer, SandboxLimits, SandboxMode, SandboxReport};
 
+mod download;
+#[cfg(feature = "e2b")]
+pub mod e2b;
 mod interpreter;
+#[cfg(feature = "egress")]
+mod network;
 mod output;
 mod sandboxes;
 mod scratch;
@@ -55,6 +60,13 @@ pub struct PythonOptions {
     pub file_limit: u64,
     /// Directories and files that may be taken into a sandbox. Empty: the working directory.
     pub allowed_roots: Vec<PathBuf>,
+    /// The way out by which files are downloaded into a sandbox; none: they cannot be.
+    #[cfg(feature = "egress")]
+    pub egress: Option<crate::egress::Egress>,
+    /// The way out for code in sandboxes, through a proxy; none: no network. Where this machine cannot keep code to
+    /// the proxy, there is no network either.
+    #[cfg(feature = "egress")]
+    pub network: Option<crate::egress::Egress>,
     /// Where files from a sandbox are put; nothing there is overwritten. None: they cannot be taken out.
     pub downloads: Option<PathBuf>,
 }
@@ -74,6 +86,10 @@ impl Default for PythonOptions {
             output_limit: 20_000,
             file_limit: 256 << 20,
             allowed_roots: Vec::new(),
+            #[cfg(feature = "egress")]
+            egress: None,
+            #[cfg(feature = "egress")]
+            network: None,
             downloads: None,
         }
     }
@@ -146,7 +162,15 @@ impl InProcessServer for Server {
     }
 
     fn confinement(&self) -> Vec<String> {
-        Sandbox::examine(self.options.sandbox, self.options.limits.clone()).report().lines()
+        let sandbox = Sandbox::examine(self.options.sandbox, self.options.limits.clone());
+        #[cfg_attr(
+            not(feature = "egress"),
+            expect(unused_mut, reason = "nothing is added without a way out")
+        )]
+        let mut lines = sandbox.report().lines();
+        #[cfg(feature = "egress")]
+        lines.push(network::report(&self.options, &sandbox));
+        lines
     }
 }
 

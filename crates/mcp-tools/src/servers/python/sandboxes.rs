@@ -14,9 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::interpreter::{self, Interpreter};
 use super::scratch::{self, ScratchRoot};
-use super::session::{Outcome, Request, Session};
+use super::session::{End, Outcome, Request, Session};
 use super::{PythonError, PythonOptions};
-use crate::sandbox::{Sandbox, is_passable};
+use crate::sandbox::{Sandbox, Totals, is_passable};
+use crate::spawn::ChildSetup;
 
 /// The id that calls without one mean.
 pub(super) const DEFAULT_ID: &str = "default";
@@ -45,6 +46,8 @@ pub(super) struct Place {
     lifetime: Duration,
     last_used: Mutex<Instant>,
     live: AsyncMutex<Live>,
+    /// Limits on all that runs in it; goes after the interpreter.
+    totals: Option<Totals>,
 }
 
 #[derive(Debug, Default)]
@@ -130,9 +133,11 @@ impl Sandboxes {
         let user = self.sandbox.new_user();
         let scratch = root.path().join(format!("{:08x}", scratch::random()));
         self.sandbox.make_scratch(&scratch, user)?;
+        let totals = self.sandbox.new_totals()?;
         Ok(Place {
             scratch,
             user,
+            totals,
             lifetime: self.options.lifetime,
             last_used: Mutex::new(Instant::now()),
             live: AsyncMutex::default(),
@@ -140,7 +145,29 @@ impl Sandboxes {
     }
 
     async fn start(&self, interpreter: &Interpreter, place: &Place) -> Result<Session, PythonError> {
-        let setup = self.sandbox.child(&place.scratch, &interpreter.readable, place.user)?;
+        let (user, totals) = (place.user, place.totals.as_ref());
+        #[cfg(feature = "egress")]
+        let door = super::network::door(&self.options, &self.sandbox)
+            .map_err(|error| PythonError::Start(format!("no network could be made: {error}")))?;
+        #[cfg(feature = "egress")]
+        if let Some((door, channel)) = door {
+            let (scratch, readable) = (&place.scratch, &interpreter.readable);
+            let setup = self.sandbox.child_with(scratch, readable, user, totals, Some(channel))?;
+            let mut session = self.start_with(interpreter, place, setup).await?;
+            let proxy = door.open();
+            session.keep(proxy.map_err(|error| PythonError::Start(format!("it has no network: {error}")))?);
+            return Ok(session);
+        }
+        let setup = self.sandbox.child(&place.scratch, &interpreter.readable, user, totals)?;
+        self.start_with(interpreter, place, setup).await
+    }
+
+    async fn start_with(
+        &self,
+        interpreter: &Interpreter,
+        place: &Place,
+        setup: ChildSetup,
+    ) -> Result<Session, PythonError> {
         let limits = (self.options.output_limit, self.options.start_limit);
         Session::start(interpreter, &place.scratch, setup, limits.0, limits.1)
             .await
@@ -226,13 +253,26 @@ impl Sandboxes {
         let fresh = std::mem::replace(&mut live.lost, true);
         // Taken out while it runs: should this future be dropped, the session goes with it and is not
         // found half way through a cell.
-        let outcome = session.run(request, self.options.call_limit, cancel).await;
+        let mut outcome = session.run(request, self.options.call_limit, cancel).await;
+        self.explain(place, &mut outcome.end);
         if outcome.end.leaves_it_alive() {
             live.session = Some(session);
             live.lost = false;
         }
         place.touch();
         Ok(Some(Ran { outcome, fresh }))
+    }
+
+    /// Says of an interpreter that is gone where its memory was the reason.
+    fn explain(&self, place: &Place, end: &mut End) {
+        if let (End::Gone(how), Some(totals)) = (end, &place.totals)
+            && totals.ran_out_of_memory()
+        {
+            *how = format!(
+                "the processes of the sandbox used up its memory of {} MiB",
+                self.options.limits.total_memory >> 20
+            );
+        }
     }
 
     /// Runs one cell in a sandbox of its own, which ends with it.
@@ -245,7 +285,8 @@ impl Sandboxes {
         let place = self.place(&ready.root)?;
         let outcome = match self.start(&ready.interpreter, &place).await {
             Ok(mut session) => {
-                let outcome = session.run(request, self.options.call_limit, cancel).await;
+                let mut outcome = session.run(request, self.options.call_limit, cancel).await;
+                self.explain(&place, &mut outcome.end);
                 session.end().await;
                 Ok(outcome)
             }

@@ -8,17 +8,40 @@ use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, ResolveFlags};
 
 use crate::sandbox::is_passable;
 
-/// The directory of one server; it goes with it, and a later server clears up after one that was killed.
+/// The directory of one server; it goes with it, however that ends.
 #[derive(Debug)]
 pub(super) struct ScratchRoot {
     path: PathBuf,
-    /// Locked as long as the server lives.
+    /// Locked as long as the server lives, so that a later one clears up where even the cleaner was killed.
     lock: File,
+    /// None where no shell could be started.
+    cleaner: Option<Child>,
+}
+
+/// Waits for the end of its input, which comes when this process ends, kill -9 included, and removes the
+/// directory then. Processes of a sandbox may be on their way out at that moment, so it is tried again.
+const CLEANER: &str = "trap '' HUP INT TERM; read -r _; for _ in 1 2 3 4 5 6 7 8 9; do rm -rf -- \"$1\" && exit; sleep 0.3; done";
+
+/// Starts the cleaner of a directory, in a group of its own so that Ctrl-C does not reach it.
+fn cleaner(path: &Path) -> io::Result<Child> {
+    use std::os::unix::process::CommandExt;
+    Command::new("/bin/sh")
+        .args(["-c", CLEANER, "scratch-cleaner"])
+        .arg(path)
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .current_dir("/")
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
 }
 
 const LOCK: &str = ".lock";
@@ -60,7 +83,11 @@ impl ScratchRoot {
             }
             let lock = File::create(path.join(LOCK))?;
             rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-            return Ok(Self { path, lock });
+            let cleaner = cleaner(&path);
+            if let Err(error) = &cleaner {
+                tracing::debug!(%error, "a scratch directory has no cleaner");
+            }
+            return Ok(Self { path, lock, cleaner: cleaner.ok() });
         }
         Err(io::Error::new(io::ErrorKind::AlreadyExists, "no free name for a directory"))
     }
@@ -72,7 +99,13 @@ impl ScratchRoot {
 
 impl Drop for ScratchRoot {
     fn drop(&mut self) {
-        remove(&self.path);
+        if let Some(cleaner) = &mut self.cleaner {
+            drop(cleaner.stdin.take());
+            let _ = cleaner.wait();
+        }
+        if self.path.exists() {
+            remove(&self.path);
+        }
         let _ = rustix::fs::flock(&self.lock, FlockOperation::Unlock);
     }
 }
@@ -95,13 +128,13 @@ fn sweep(root: &Path) {
 /// Removes a tree that hostile code may have made. Left to `rm`, which follows no links and does not
 /// recurse, however deep the tree is.
 pub(super) fn remove(path: &Path) {
-    let removed = std::process::Command::new("rm")
+    let removed = Command::new("rm")
         .arg("-rf")
         .arg("--")
         .arg(path)
-        .stdin(std::process::Stdio::null())
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
         .status();
     if !removed.is_ok_and(|status| status.success()) {
         tracing::warn!(path = %path.display(), "a scratch directory could not be removed");

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::interpreter::Interpreter;
 use super::output::Output;
-use crate::sandbox::environment;
+use crate::sandbox::{environment, proxy_environment};
 use crate::spawn::{self, ChildSetup};
 
 const DRIVER: &str = include_str!("driver.py");
@@ -97,6 +97,9 @@ pub(super) struct Session {
     output_limit: usize,
     /// How many requests were sent.
     count: u64,
+    /// What connects it to the network, which ends with it.
+    #[cfg(feature = "egress")]
+    proxy: Option<super::network::Proxy>,
 }
 
 impl Drop for Session {
@@ -119,6 +122,7 @@ impl Session {
             .args(["-I", "-c", DRIVER])
             .env_clear()
             .envs(environment(scratch, &interpreter.program))
+            .envs(setup.listens.iter().flat_map(|_| proxy_environment()))
             .current_dir(scratch)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -135,13 +139,27 @@ impl Session {
             spawn::stop(&child);
             format!("the interpreter's output cannot be read: {error}")
         })?;
-        let mut session =
-            Self { child, requests, answers: BufReader::new(answers), printed, output_limit, count: 0 };
+        let mut session = Self {
+            child,
+            requests,
+            answers: BufReader::new(answers),
+            printed,
+            output_limit,
+            count: 0,
+            #[cfg(feature = "egress")]
+            proxy: None,
+        };
         match session.follow(limit, &CancellationToken::new()).await {
             (_, Ok(Answered::Ready)) => Ok(session),
             (output, Ok(_)) => Err(format!("the interpreter did not start as it should: {output}")),
             (output, Err(end)) => Err(format!("the interpreter did not start ({end:?}): {output}")),
         }
+    }
+
+    /// Keeps a proxy as long as the interpreter lives.
+    #[cfg(feature = "egress")]
+    pub(super) fn keep(&mut self, proxy: super::network::Proxy) {
+        self.proxy = Some(proxy);
     }
 
     /// Runs one cell. Where [`End::leaves_it_alive`] does not hold, all processes have been killed.

@@ -36,7 +36,7 @@ impl StatelessTools {
     #[tool(
         description = "Runs Python code in a fresh, isolated interpreter and returns what it prints and the value of \
                        its last expression. Nothing is kept between calls: import and define everything that the code \
-                       needs. There is no network, and files last only as long as the call.",
+                       needs. There is no network, or only the proxy that HTTP_PROXY names, and files last only as long as the call.",
         input_schema = schema::arguments::<Code>()
     )]
     async fn python(

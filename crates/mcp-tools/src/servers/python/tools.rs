@@ -18,6 +18,7 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::PythonError;
+use super::download;
 use super::sandboxes::{DEFAULT_ID, Place, Sandboxes};
 use super::scratch;
 use super::session::{End, Outcome, Request};
@@ -88,7 +89,8 @@ impl PythonTools {
 
     #[tool(
         description = "Creates an isolated Linux sandbox with Python and returns its sandbox_id. Variables and files in \
-                       it are kept between calls that use this id. There is no network inside.",
+                       it are kept between calls that use this id. There is no network inside, or only the proxy that \
+                       HTTP_PROXY names.",
         input_schema = schema::arguments::<CreateSandbox>()
     )]
     async fn create_sandbox(
@@ -172,12 +174,25 @@ impl PythonTools {
             DownloadFromInternet,
         >,
     ) -> CallToolResult {
-        let id = meant(sandbox_id.as_deref());
-        let target = sandbox_file_path.map(|path| format!(" as `{path}`")).unwrap_or_default();
-        error(format!(
-            "`{url}` was not put into the sandbox `{id}`{target}: downloads from the internet into sandboxes are \
-             switched off in this run. Use another tool to read the page, or work with files that are already here."
-        ))
+        let place = match self.known(sandbox_id.as_deref()).await {
+            Ok(place) => place,
+            Err(result) => return result,
+        };
+        let (bytes, name) = match download::fetch(self.sandboxes.options(), &url).await {
+            Ok(downloaded) => downloaded,
+            Err(problem) => return error(problem),
+        };
+        let copied = blocking(move || {
+            let target = scratch::relative(sandbox_file_path.as_deref().unwrap_or(&name), &place.scratch)?;
+            let shown = |problem: std::io::Error| format!("`{url}` could not be written: {problem}");
+            let size = scratch::write(&place.scratch, &target, &*bytes, place.user).map_err(shown)?;
+            Ok(format!(
+                "Downloaded to {} ({size} bytes), which is `{}` for code.",
+                place.scratch.join(&target).display(),
+                target.display()
+            ))
+        });
+        copied.await.map_or_else(error, text)
     }
 
     #[tool(

@@ -17,7 +17,7 @@ use crate::servers::{paths, schema};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Convert {
-    /// The path of the document, or its file: address.
+    /// The path of the document, or its file: or http(s) address.
     uri: String,
     /// The character of the text to go on from, where an earlier call showed only a part.
     #[serde(default)]
@@ -36,8 +36,9 @@ impl ReadingTools {
     }
 
     #[tool(
-        description = "Reads a local document and returns its text as Markdown: plain text, source code, Markdown, \
-                       HTML, CSV, JSON, XML. A long document comes in parts.",
+        description = "Reads a document and returns its text as Markdown: PDF, Word, PowerPoint, Excel, OpenDocument, \
+                       EPUB, ZIP archives of such files, HTML, CSV, JSON, XML, plain text, source code. A long \
+                       document comes in parts.",
         input_schema = schema::arguments::<Convert>()
     )]
     async fn convert_to_markdown(
@@ -47,7 +48,19 @@ impl ReadingTools {
         let options = Arc::clone(&self.options);
         let offset = usize::try_from(offset.unwrap_or(0)).unwrap_or(usize::MAX);
         let page = options.page;
-        let read = tokio::task::spawn_blocking(move || read(&uri, &options)).await;
+        let uri = uri.trim().to_owned();
+        let fetched = match is_remote(&uri) {
+            true => match fetch(&uri, &options).await {
+                Ok(fetched) => Some(fetched),
+                Err(problem) => return CallToolResult::error(vec![ContentBlock::text(problem)]),
+            },
+            false => None,
+        };
+        let read = tokio::task::spawn_blocking(move || match fetched {
+            Some((bytes, name)) => to_markdown(&bytes, &name).map_err(|error| format!("{error}.")),
+            None => read(&uri, &options),
+        })
+        .await;
         match read.unwrap_or_else(|_| Err("The document could not be read: its reader failed.".into())) {
             Ok(document) => CallToolResult::success(vec![ContentBlock::text(part(&document, offset, page))]),
             Err(problem) => CallToolResult::error(vec![ContentBlock::text(problem)]),
@@ -57,6 +70,45 @@ impl ReadingTools {
 
 #[tool_handler(name = "tool-reading")]
 impl ServerHandler for ReadingTools {}
+
+fn is_remote(uri: &str) -> bool {
+    uri.split_once("://").is_some_and(|(scheme, _)| {
+        scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
+    })
+}
+
+/// The bytes behind an address, and a name for them.
+#[cfg(feature = "egress")]
+async fn fetch(uri: &str, options: &ReadingOptions) -> Result<(Vec<u8>, String), String> {
+    use crate::egress::FetchRequest;
+
+    let Some(egress) = &options.egress else { return Err(only_local(uri)) };
+    let request = FetchRequest { size_limit: Some(options.file_limit), ..FetchRequest::new(uri) };
+    let fetched = egress.fetch(request).await.map_err(|error| format!("{error}."))?;
+    if !fetched.is_success() {
+        return Err(format!(
+            "`{uri}` could not be fetched: its server answered with status {}.",
+            fetched.status
+        ));
+    }
+    let kind = fetched.content_type.as_deref().unwrap_or_default().to_ascii_lowercase();
+    // An ending that is part of a word in an address is no format; what the server says of its text counts more.
+    let told = [("html", "html"), ("text/csv", "csv"), ("json", "json"), ("markdown", "md")];
+    let ending = told.iter().find(|(word, _)| kind.contains(word)).map(|(_, ending)| *ending);
+    let name = if fetched.name.is_empty() { "document".to_owned() } else { fetched.name };
+    Ok((fetched.body, ending.map_or(name.clone(), |ending| format!("{name}.{ending}"))))
+}
+
+#[cfg(not(feature = "egress"))]
+async fn fetch(uri: &str, _: &ReadingOptions) -> Result<(Vec<u8>, String), String> {
+    Err(only_local(uri))
+}
+
+fn only_local(uri: &str) -> String {
+    format!(
+        "`{uri}` was not fetched: this tool reads local files only. Use a tool that reads web pages for it."
+    )
+}
 
 fn read(uri: &str, options: &ReadingOptions) -> Result<Document, String> {
     let path = local_path(uri.trim())?;
@@ -83,9 +135,7 @@ fn read(uri: &str, options: &ReadingOptions) -> Result<Document, String> {
 fn local_path(uri: &str) -> Result<PathBuf, String> {
     match uri.split_once(':') {
         Some((scheme, _)) if scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https") => {
-            Err(format!(
-                "`{uri}` was not fetched: this tool reads local files only. Use a tool that reads web pages for it."
-            ))
+            Err(only_local(uri))
         }
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("file") => {
             let path = match rest.strip_prefix("//") {

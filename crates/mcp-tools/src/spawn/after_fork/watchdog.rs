@@ -1,8 +1,8 @@
 //! The watchdog: the process between this one and the program, which ends the program's whole tree.
 //!
 //! Decides when and how the tree is ended. It is a fork that never execs, so it runs on raw system
-//! calls and its own stack only. Three ways to reach every process of the tree, the first that can be
-//! had: all at one blow inside its own landlock scope; all of the user that the program was changed
+//! calls and its own stack only. Four ways to reach every process of the tree, the first that can be
+//! had: with the first process of their own namespace; all at one blow inside its own landlock scope; all of the user that the program was changed
 //! to; else child by child, orphans falling to it as their subreaper.
 
 use std::ffi::CStr;
@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use libc::{c_int, c_long};
 
+use super::namespaces::{self, Plan};
 use super::{MOST_DESCRIPTORS, Prepared, address, call, death_signal, exit, no_new_privileges, restrict};
 
 /// Forks. Returns the parent's id in the process that goes on to exec; the other becomes the watchdog
@@ -20,6 +21,10 @@ pub(super) fn split(prepared: &Prepared, grace: Duration) -> io::Result<libc::pi
     let setup = &prepared.setup;
     // The child may end before the watchdog looks: with all signals blocked nothing is lost.
     let previous = block_signals()?;
+    if let Some(plan) = &prepared.namespaces {
+        plan.enter(prepared.landlock.as_ref())?;
+    }
+    // After the change of user namespace, which may clear it; and before landlock, which forbids mounting.
     death_signal(libc::SIGTERM, prepared.parent)?;
     call(libc::SYS_prctl, [libc::PR_SET_CHILD_SUBREAPER.into(), 1, 0, 0, 0])?;
     let children = open_children();
@@ -31,11 +36,15 @@ pub(super) fn split(prepared: &Prepared, grace: Duration) -> io::Result<libc::pi
         restrict(ruleset.as_raw_fd())?;
     }
     let own = call(libc::SYS_getpid, [0; 5])?;
-    match fork()? {
+    match fork_into(prepared.namespaces.as_ref().map_or(0, Plan::flags))? {
         0 => {
             // Neither the subreaper attribute nor the death signal is inherited; the mask is.
+            let parent = match &prepared.namespaces {
+                Some(_) => namespaces::split_first()?,
+                None => own,
+            };
             set_signals(previous)?;
-            Ok(libc::pid_t::try_from(own).unwrap_or(0))
+            Ok(libc::pid_t::try_from(parent).unwrap_or(0))
         }
         program => {
             let tree = Tree {
@@ -53,6 +62,7 @@ pub(super) fn split(prepared: &Prepared, grace: Duration) -> io::Result<libc::pi
 }
 
 struct Tree {
+    /// The program, or the first process of its namespace, with which all others of it end.
     program: c_long,
     own: c_long,
     /// The list of own children, on descriptor 0; false where the kernel has none.
@@ -172,12 +182,17 @@ impl Tree {
     }
 }
 
-fn exit_code(status: c_int) -> c_int {
+pub(super) fn exit_code(status: c_int) -> c_int {
     if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 128 + libc::WTERMSIG(status) }
 }
 
-fn fork() -> io::Result<c_long> {
-    call(libc::SYS_clone, [libc::SIGCHLD.into(), 0, 0, 0, 0])
+pub(super) fn fork() -> io::Result<c_long> {
+    fork_into(0)
+}
+
+/// Forks into new namespaces, `CLONE_NEW…`.
+pub(super) fn fork_into(flags: c_int) -> io::Result<c_long> {
+    call(libc::SYS_clone, [(libc::SIGCHLD | flags).into(), 0, 0, 0, 0])
 }
 
 /// The kernel's set of signals, one bit each.
@@ -211,7 +226,7 @@ fn open_children() -> Option<c_long> {
     open(c"/proc/thread-self/children", libc::O_RDONLY)
 }
 
-fn open(path: &CStr, flags: c_int) -> Option<c_long> {
+pub(super) fn open(path: &CStr, flags: c_int) -> Option<c_long> {
     let directory = c_long::from(libc::AT_FDCWD);
     call(libc::SYS_openat, [directory, address(path.as_ptr()), (flags | libc::O_CLOEXEC).into(), 0, 0]).ok()
 }
@@ -225,7 +240,7 @@ pub(super) fn write_file(path: &CStr, bytes: &[u8]) {
 }
 
 /// Closes everything, the program's pipes included, whose ends must be seen; what is kept becomes 0.
-fn keep_only(kept: Option<c_long>) -> bool {
+pub(super) fn keep_only(kept: Option<c_long>) -> bool {
     let kept = kept.is_some_and(|kept| kept == 0 || call(libc::SYS_dup3, [kept, 0, 0, 0, 0]).is_ok());
     let first = c_long::from(kept);
     if call(libc::SYS_close_range, [first, c_long::from(u32::MAX), 0, 0, 0]).is_err() {
@@ -239,7 +254,7 @@ fn keep_only(kept: Option<c_long>) -> bool {
 /// Gives back the heap that the fork shares with this process: pages that the parent changes later
 /// would otherwise be kept twice. Only large anonymous private memory goes; the stack, with the
 /// thread's own data above it, stays.
-fn release_memory() {
+pub(super) fn release_memory() {
     let Some(maps) = open(c"/proc/self/maps", libc::O_RDONLY) else { return };
     let stack = 0u8;
     let stack = (&raw const stack).addr() as u64;

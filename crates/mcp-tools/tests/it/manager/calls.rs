@@ -23,7 +23,8 @@ async fn both_shapes_of_errors_become_text() {
         ),
         (
             "add",
-            json!({"a": 1, "b": "two"}),
+            // A number in quotes is the server's to judge.
+            json!({"a": 1, "b": "2"}),
             ToolFailure::InvalidArguments,
             true,
             "The server `s` refused the call of `add` (JSON-RPC error -32602): argument b must be a number\n`add` takes: `a` (number, required), `b` (number, required).",
@@ -47,6 +48,34 @@ async fn both_shapes_of_errors_become_text() {
     // A tool that succeeds with such a text has failed all the same: old servers know no other way.
     let outcome = call(&manager, "echo", json!({"text": "Unknown tool: x"})).await;
     assert_eq!(outcome.failure, Some(ToolFailure::UnknownTool));
+    manager.shutdown().await;
+}
+
+#[tokio::test]
+async fn arguments_that_do_not_fit_are_not_sent() {
+    let manager = started(&[]).await;
+    let pid = text_of(&manager, "pid", json!({})).await;
+    for (tool, arguments, expected) in [
+        (
+            "die",
+            json!({"status": "now"}),
+            "The call of `die` of the server `s` was not made, because its arguments do not fit: `status` is to be a whole number, not the string \"now\".\n`die` takes: `status` (integer, optional).",
+        ),
+        (
+            "add",
+            json!({"a": 1, "bb": 2}),
+            "The call of `add` of the server `s` was not made, because its arguments do not fit: `b` is missing; it is to be a number; `bb` is no argument.\n`add` takes: `a` (number, required), `b` (number, required).",
+        ),
+    ] {
+        let outcome = call(&manager, tool, arguments).await;
+        assert_eq!(outcome.failure, Some(ToolFailure::InvalidArguments));
+        assert_eq!(outcome.result.joined_text(), expected);
+    }
+    assert_eq!(
+        text_of(&manager, "pid", json!({})).await,
+        pid,
+        "a call that had been sent would have ended it"
+    );
     manager.shutdown().await;
 }
 

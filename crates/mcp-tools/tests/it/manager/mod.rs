@@ -3,6 +3,7 @@
 
 mod calls;
 mod endings;
+mod fastmcp;
 mod faults;
 #[cfg(feature = "http")]
 mod http;

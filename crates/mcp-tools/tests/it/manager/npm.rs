@@ -1,13 +1,10 @@
 //! Servers of others, from npm. Skipped, with a printed reason, where they cannot be had.
 
-use std::path::PathBuf;
-use std::process::Command;
-use std::sync::OnceLock;
-
 use mcp_tools::{ManagerOptions, ToolFailure, ToolManager};
 use serde_json::json;
 
 use super::support::{call, failure_of, stdio, text_of};
+use crate::installed;
 
 /// Packages with the versions that the tests were written for.
 const PACKAGES: [&str; 2] = [
@@ -15,45 +12,9 @@ const PACKAGES: [&str; 2] = [
     "@modelcontextprotocol/server-filesystem@2026.8.31",
 ];
 
-/// The folder that holds the packages, installed once; none where that is not possible.
-pub(crate) fn packages() -> Option<&'static PathBuf> {
-    static INSTALLED: OnceLock<Option<PathBuf>> = OnceLock::new();
-    INSTALLED
-        .get_or_init(|| match install() {
-            Ok(folder) => Some(folder),
-            Err(reason) => {
-                eprintln!("skipped: {reason}");
-                None
-            }
-        })
-        .as_ref()
-}
-
-fn install() -> Result<PathBuf, String> {
-    let own = std::env::current_exe().map_err(|error| error.to_string())?;
-    let target = own.ancestors().nth(3).ok_or("no target folder")?;
-    let folder = target.join("npm-servers");
-    let mark = folder.join("installed");
-    if std::fs::read_to_string(&mark).ok().as_deref() == Some(&PACKAGES.join("\n")) {
-        return Ok(folder);
-    }
-    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-    let installed = Command::new("npm")
-        .args(["install", "--no-audit", "--no-fund", "--silent", "--prefix"])
-        .arg(&folder)
-        .args(PACKAGES)
-        .output()
-        .map_err(|error| format!("npm cannot be run: {error}"))?;
-    if !installed.status.success() {
-        return Err(format!("npm install failed: {}", String::from_utf8_lossy(&installed.stderr)));
-    }
-    std::fs::write(&mark, PACKAGES.join("\n")).map_err(|error| error.to_string())?;
-    Ok(folder)
-}
-
 /// The path of a package's program.
 pub(crate) fn program(name: &str) -> Option<String> {
-    let path = packages()?.join("node_modules/.bin").join(name);
+    let path = installed::npm("reference", &PACKAGES)?.join("node_modules/.bin").join(name);
     Some(path.display().to_string())
 }
 
@@ -70,7 +31,7 @@ async fn server_everything_is_listed_and_called() {
     let image = call(&manager, "get-tiny-image", json!({})).await;
     assert!(image.result.content.len() > 1, "{image:?}");
     let text = failure_of(&manager, "get-sum", json!({"a": "two"}), ToolFailure::InvalidArguments).await;
-    assert!(text.contains("expected number"), "{text}");
+    assert!(text.contains("`a` is to be a number") && text.contains("`b` is missing"), "{text}");
     failure_of(&manager, "no-such-tool", json!({}), ToolFailure::UnknownTool).await;
     manager.shutdown().await;
 }

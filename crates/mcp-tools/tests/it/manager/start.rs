@@ -196,7 +196,7 @@ async fn a_file_of_a_desktop_client_starts_its_servers() {
     );
     let specs =
         mcp_tools::parse_mcp_json(&text, "mcp.json", &|name| (name == "WORD").then(|| "w".into())).unwrap();
-    let manager = ToolManager::start(specs, ManagerOptions::default()).await;
+    let manager = ToolManager::start(specs.servers, ManagerOptions::default()).await;
     assert_eq!(text_of(&manager, "env", json!({"name": "KEY"})).await, "w");
     manager.shutdown().await;
     let text = failure_of(&manager, "echo", json!({}), ToolFailure::ServerDied).await;

@@ -323,7 +323,7 @@ async fn what_confines_is_reported() {
     let report = python::probe().await;
     assert_eq!(
         report.layers.iter().map(|layer| layer.name).collect::<Vec<_>>(),
-        ["landlock", "seccomp", "limits", "user", "totals"]
+        ["landlock", "seccomp", "limits", "user", "namespaces", "totals"]
     );
     assert!(
         report.refusal.is_some() || report.interpreter.is_some_and(|words| words.starts_with("Python 3."))

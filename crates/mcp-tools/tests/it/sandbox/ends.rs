@@ -1,12 +1,13 @@
 //! Using things up, and outliving the end.
 
 use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{attempt, cell};
+use super::{attempt, cell, in_force};
 use crate::python::client::{call, client_with};
 
 /// Processes whose command line contains `mark`, from outside.
@@ -31,6 +32,25 @@ async fn memory_is_limited() {
     assert_eq!(attempt(&client, "x = []\nwhile True: x.append(bytearray(1 << 28))").await, "MemoryError");
     assert_eq!(attempt(&client, "import mmap; mmap.mmap(-1, 10 << 30)").await, "OSError");
     assert_eq!(client.run("'alive'").await.text, "'alive'");
+}
+
+#[tokio::test]
+async fn memory_is_limited_as_a_whole() {
+    if !in_force("totals").await {
+        return;
+    }
+    let client = client_with(|options| options.limits.total_memory = 256 << 20).await;
+    // Each by itself stays far below what a process may use.
+    let code = "import os, time\nfor n in range(8):\n    if os.fork() == 0:\n        x = bytearray(64 << 20); time.sleep(30); os._exit(0)\nfor n in range(8): print(os.wait()[1])";
+    let reply = client.run(code).await;
+    assert!(
+        reply.text.contains("used up its memory of 256 MiB") || reply.text.contains('9'),
+        "{}",
+        reply.text
+    );
+    // The sandbox itself is as good as new, and one process may have most of it.
+    let reply = client.run("len(bytearray(128 << 20))").await;
+    assert!(reply.text.ends_with("134217728"), "{}", reply.text);
 }
 
 #[tokio::test]
@@ -184,7 +204,7 @@ async fn nothing_outlives_a_parent_that_is_killed() {
         return;
     }
     let mark = mark(3);
-    // Its own directories stay behind when it is killed.
+    // The test's own directory inside stays behind when it is killed; what is in that must not.
     let temporary = crate::python::client::scratch();
     let mut parent = Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", "sandbox::ends::helper_parent", "--nocapture"])
@@ -202,12 +222,23 @@ async fn nothing_outlives_a_parent_that_is_killed() {
         assert!(count > 0, "{text}");
         text.push_str(&String::from_utf8_lossy(&buffer[..count]));
     }
-    assert!(running(&mark) > 0);
+    assert!(running(&mark) > 0 && scratch_directories(temporary.path()).len() == 1);
     parent.kill().expect("the end");
     parent.wait().expect("the end");
     let start = Instant::now();
-    while running(&mark) > 0 {
-        assert!(start.elapsed() < Duration::from_secs(5), "{} still there", running(&mark));
+    while running(&mark) > 0 || !scratch_directories(temporary.path()).is_empty() {
+        let left = scratch_directories(temporary.path());
+        assert!(start.elapsed() < Duration::from_secs(5), "{} and {left:?} still there", running(&mark));
         std::thread::yield_now();
     }
+}
+
+/// Directories of servers, two levels down.
+fn scratch_directories(temporary: &Path) -> Vec<PathBuf> {
+    let below = |directory: PathBuf| {
+        std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path())
+    };
+    let all = below(temporary.to_owned()).flat_map(below);
+    all.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("tool-python-")))
+        .collect()
 }

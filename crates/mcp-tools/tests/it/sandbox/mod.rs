@@ -22,6 +22,18 @@ pub(crate) async fn cell() -> Option<Client> {
     Some(client)
 }
 
+/// Whether a layer of the sandbox is in force here.
+#[expect(clippy::print_stdout, reason = "a test that cannot run says why")]
+pub(crate) async fn in_force(layer: &str) -> bool {
+    let report = mcp_tools::servers::python::probe().await;
+    let missing =
+        report.layers.iter().find(|known| known.name == layer).and_then(|known| known.missing.clone());
+    if let Some(why) = &missing {
+        println!("skipped, `{layer}` is not in force: {why}");
+    }
+    missing.is_none()
+}
+
 /// The last line of what code prints; `result` of the code is wrapped so that exceptions are named.
 pub(crate) async fn attempt(client: &Client, code: &str) -> String {
     let indented: String = code.lines().map(|line| format!("    {line}\n")).collect();

@@ -70,7 +70,7 @@ fn a_file_that_is_no_text_is_told() {
 }
 
 /// Key and value; what the error says. The same in a file, in a variable and with `--set`.
-const WRONG: [(&str, &str, &str, &str); 31] = [
+const WRONG: [(&str, &str, &str, &str); 33] = [
     (
         "agent.main_agent.max_turns",
         "lots",
@@ -109,6 +109,8 @@ const WRONG: [(&str, &str, &str, &str); 31] = [
     ("llm.base_url", "localhost:8000", "out_of_range", "http:// or https://"),
     ("llm.max_context_length", "4096", "out_of_range", "above llm.max_tokens (4096)"),
     ("llm.retries.max_tries", "0", "out_of_range", "1 or more"),
+    ("llm.stop_after_call", "true", "out_of_range", "agent.tool_calls_per_turn: first"),
+    ("llm.engine", "openai_response", "unknown_name", "Did you mean `openai_responses`?"),
     ("tools.call_limit", "3600", "out_of_range", "at most 1200"),
     ("tools.python.sandbox", "docker", "unknown_name", "auto, none"),
     ("benchmark.judge.id", "equivalance", "unknown_name", "Did you mean `equivalence`?"),

@@ -92,6 +92,7 @@ fn models_have_their_providers() {
         ("reader", "reader", "text"),
         ("openai", "openai", "text"),
         ("gpt-5", "openai", "text"),
+        ("openai_responses", "openai_responses", "native"),
         ("anthropic", "anthropic", "text"),
         ("claude", "anthropic", "native"),
         ("claude-3-7", "anthropic", "text"),

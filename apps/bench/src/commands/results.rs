@@ -1,0 +1,238 @@
+//! Commands over runs that are there.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use evaluation::compare::Comparison;
+use evaluation::export::{Filter, Target as ExportTarget};
+use evaluation::report::{Report, to_html, to_markdown, to_table};
+use evaluation::run::{Store, Tally, read_run};
+use evaluation::sample::Row;
+use evaluation::suite::{Suite, judge_of};
+
+use super::run::{around_of, selection_of};
+use crate::Exit;
+use crate::args::{
+    CompareArgs, ExportArgs, Format, ImportArgs, ReportArgs, ScoreArgs, StatusArgs, Target, VoteArgs,
+};
+use crate::around::{here, judge_wish, shown, surroundings};
+use crate::live;
+use crate::output::{self, note};
+
+/// How far a run has come; its folder is only read, so that it can be watched from anywhere.
+pub(crate) async fn status(arguments: &StatusArgs) -> anyhow::Result<Exit> {
+    let began = Instant::now();
+    let mut before = None;
+    loop {
+        let (header, rows) = read_run(&arguments.dir)?;
+        let report = Report::new(header, &rows, true);
+        let mut tally = Tally::default();
+        rows.iter().for_each(|row| tally.add(row));
+        let before = *before.get_or_insert(tally.done());
+        let mut text = live::line(&tally, report.selected, before, began);
+        let running = evaluation::run::running_samples(&arguments.dir, &rows);
+        if !running.is_empty() {
+            text.push_str(&format!(" · {} begun and not ended", running.len()));
+        }
+        if let Some(accuracy) = &report.accuracy
+            && let Some((low, high)) = accuracy.interval
+        {
+            text.push_str(&format!(
+                " · accuracy so far {:.1} % [{:.1}, {:.1}]",
+                100.0 * accuracy.mean,
+                100.0 * low,
+                100.0 * high
+            ));
+        }
+        output::result(&format!("{text}\n"), None)?;
+        if !arguments.watch || report.complete {
+            return Ok(Exit::Done);
+        }
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+}
+
+/// Judges again.
+pub(crate) async fn score(arguments: ScoreArgs) -> anyhow::Result<Exit> {
+    let mut store = Store::reopen(&arguments.dir)?;
+    let header = store.header().clone();
+    let mut around = around_of(&header.invocation, arguments.conf_dir, None);
+    around.set.extend(arguments.set);
+    let resolved =
+        surroundings(&around, Some(&header.invocation.suite), &arguments.dir)?.resolve().map_err(shown)?;
+    let selection = selection_of(&header);
+    let suite = Suite::load(&resolved, &here()?, &selection)?;
+    anyhow::ensure!(
+        suite.facts.sha256 == header.dataset.sha256,
+        "{} is not the dataset that the run was made from (its content differs)",
+        suite.facts.file
+    );
+    let judge = judge_of(&resolved, &judge_wish(arguments.judge.as_deref(), &around)?).await?;
+    let tasks: BTreeMap<_, _> = suite.tasks.into_iter().map(|task| (task.task_id.clone(), task)).collect();
+    let rows: Vec<Row> = store.rows().cloned().collect();
+    // Figures of one run come from one judge.
+    let other_judge = judge.identity() != header.judge;
+    let all = arguments.all || other_judge;
+    if other_judge && !arguments.all {
+        note("another judge than before: every answer is judged again");
+    }
+    let (rows, scored) =
+        evaluation::score::judge_again(rows, &tasks, &judge, all, arguments.max_concurrent).await;
+    store.rewrite(rows)?;
+    if other_judge && scored.unjudged == 0 {
+        store.set_judge(judge.identity())?;
+    }
+    output::result(
+        &format!(
+            "judged {}, changed {}, still unjudged {}\n",
+            scored.judged, scored.changed, scored.unjudged
+        ),
+        None,
+    )?;
+    Ok(if scored.unjudged > 0 { Exit::Failed } else { Exit::Done })
+}
+
+/// Figures of finished runs.
+pub(crate) fn report(arguments: &ReportArgs) -> anyhow::Result<Exit> {
+    let mut reports = Vec::new();
+    for dir in &arguments.dirs {
+        let (header, rows) = read_run(dir)?;
+        reports.push(Report::new(header, &rows, arguments.allow_unjudged));
+    }
+    let text = match arguments.format {
+        Format::Table => reports.iter().map(to_table).collect::<Vec<_>>().join("\n\n"),
+        Format::Markdown => reports.iter().map(to_markdown).collect::<Vec<_>>().join("\n\n"),
+        Format::Html => to_html(&reports),
+        Format::Json => match reports.as_slice() {
+            [only] => serde_json::to_string_pretty(only)? + "\n",
+            several => serde_json::to_string_pretty(several)? + "\n",
+        },
+    };
+    output::result(&text, arguments.out.as_deref())?;
+    let open = reports.iter().any(|report| report.unjudged > 0 && !arguments.allow_unjudged);
+    Ok(if open { Exit::Failed } else { Exit::Done })
+}
+
+/// Two runs, task by task.
+pub(crate) fn compare(arguments: &CompareArgs) -> anyhow::Result<Exit> {
+    let first = read_run(&arguments.first)?;
+    let second = read_run(&arguments.second)?;
+    let comparison = evaluation::compare::compare((&first.0, &first.1), (&second.0, &second.1));
+    let text = if arguments.json {
+        serde_json::to_string_pretty(&comparison)? + "\n"
+    } else {
+        comparison_text(&comparison, [&arguments.first, &arguments.second])
+    };
+    output::result(&text, None)?;
+    Ok(Exit::Done)
+}
+
+fn comparison_text(comparison: &Comparison, dirs: [&PathBuf; 2]) -> String {
+    let mut lines = Vec::new();
+    for ((name, run), dir) in ["A", "B"].iter().zip(&comparison.runs).zip(dirs) {
+        lines.push(format!("{name}  {}  {}  judge {}  ({})", run.suite, run.model, run.judge, dir.display()));
+    }
+    for warning in &comparison.warnings {
+        lines.push(format!("warning: {warning}"));
+    }
+    match &comparison.paired {
+        None => lines.push("no task is scored in both".to_owned()),
+        Some(paired) => {
+            let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+            lines.push(format!(
+                "{} tasks in both · A {} · B {}",
+                paired.tasks,
+                percent(paired.first),
+                percent(paired.second)
+            ));
+            let interval = paired.interval.map_or_else(String::new, |(low, high)| {
+                format!(" [{:+.1}, {:+.1}]", 100.0 * low, 100.0 * high)
+            });
+            lines.push(format!("A − B: {:+.1} points{interval}, paired by task", 100.0 * paired.difference));
+            lines.push(format!(
+                "A better {} · B better {} · same {}",
+                paired.wins, paired.losses, paired.ties
+            ));
+        }
+    }
+    for (count, name) in [(comparison.only_first, "A"), (comparison.only_second, "B")] {
+        if count > 0 {
+            lines.push(format!("{count} tasks are only in {name} and left out"));
+        }
+    }
+    for (title, tasks) in [("A better", &comparison.wins), ("B better", &comparison.losses)] {
+        for task in tasks.iter().take(20) {
+            lines.push(format!("  {title}  {}  {:.2} / {:.2}", task.task_id, task.first, task.second));
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// The answer that most epochs give.
+pub(crate) fn vote(arguments: &VoteArgs) -> anyhow::Result<Exit> {
+    let (_, rows) = read_run(&arguments.dir)?;
+    let mut text = String::new();
+    for vote in evaluation::vote::vote(&rows) {
+        text.push_str(&serde_json::to_string(&vote)?);
+        text.push('\n');
+    }
+    output::result(&text, arguments.out.as_deref())?;
+    Ok(Exit::Done)
+}
+
+/// Samples as training data or task logs.
+pub(crate) fn export(arguments: &ExportArgs) -> anyhow::Result<Exit> {
+    let filter = Filter {
+        incorrect: arguments.all,
+        contaminated: arguments.contaminated,
+        max_turns: arguments.max_turns,
+        max_tokens: arguments.max_tokens,
+    };
+    let target = match arguments.to {
+        Target::Chatml => ExportTarget::Chatml,
+        Target::Sharegpt => ExportTarget::Sharegpt,
+        Target::Dpo => ExportTarget::Dpo,
+        Target::Mirothinker => ExportTarget::Mirothinker,
+    };
+    let exported = evaluation::export::export(&arguments.dir, target, &filter)?;
+    if arguments.to == Target::Mirothinker {
+        let folder = arguments.out.clone().unwrap_or_else(|| arguments.dir.join("mirothinker"));
+        for (name, record) in &exported.records {
+            let file = folder.join(name);
+            let above = file.parent().unwrap_or(&folder);
+            std::fs::create_dir_all(above).with_context(|| format!("{} cannot be made", above.display()))?;
+            output::result(&(serde_json::to_string_pretty(record)? + "\n"), Some(&file))?;
+        }
+    } else {
+        let mut text = String::new();
+        for (_, record) in &exported.records {
+            text.push_str(&serde_json::to_string(record)?);
+            text.push('\n');
+        }
+        output::result(&text, arguments.out.as_deref())?;
+    }
+    note(&format!("{} exported, {} left out", exported.records.len(), exported.left_out));
+    Ok(Exit::Done)
+}
+
+/// A run directory of the reference as a run of ours.
+pub(crate) fn import(arguments: &ImportArgs) -> anyhow::Result<Exit> {
+    let imported = evaluation::import::import(&arguments.from, arguments.suite.as_deref(), &arguments.out)?;
+    output::result(
+        &format!(
+            "{}: {} samples of {} tasks in {} runs, {} files left out\n",
+            arguments.out.display(),
+            imported.samples,
+            imported.tasks,
+            imported.epochs,
+            imported.unreadable.len()
+        ),
+        None,
+    )?;
+    for (file, problem) in &imported.unreadable {
+        note(&format!("left out: {file}: {problem}"));
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,302 @@
+//! `run` and `resume`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use evaluation::canary::Canaries;
+use evaluation::judge::Judge;
+use evaluation::report::{Report, to_html, to_markdown, to_table};
+use evaluation::run::{
+    GitFacts, Header, InProcessQueue, Invocation, PipelineRunner, Plan, Progress, Schedule, Store, read_run,
+    samples_in_order,
+};
+use evaluation::sample::{Row, SampleState};
+use evaluation::suite::{Selection, Suite, judge_of};
+use pipeline::Pipeline;
+use pipeline::config::{Resolved, is_secret_name};
+use tokio_util::sync::CancellationToken;
+
+use crate::Exit;
+use crate::args::{Around, ResumeArgs, RunArgs};
+use crate::around::{here, judge_wish, shown, surroundings};
+use crate::live;
+use crate::output::{self, note};
+
+/// The preset that leaves everything at its default, for files of tasks.
+const NO_SUITE: &str = "default";
+
+/// Runs a suite, or goes on with it.
+pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<Exit> {
+    let mut around = arguments.around.clone();
+    let file = file_of(&arguments.suite);
+    if let Some(file) = &file {
+        // A file of tasks is a suite of its own.
+        let name =
+            file.file_stem().map_or_else(|| "tasks".to_owned(), |stem| stem.to_string_lossy().into_owned());
+        around.set.insert(0, format!("benchmark.name={}", serde_json::to_string(&name)?));
+    }
+    if let Some(most) = arguments.max_concurrent {
+        around.set.push(format!("benchmark.execution.max_concurrent={most}"));
+    }
+    let preset = if file.is_some() { NO_SUITE } else { arguments.suite.as_str() };
+    // The model's name, which the default folder is named for, is known only when the configuration is.
+    let first = surroundings(&around, Some(preset), Path::new("."))?.pipeline().await.map_err(shown)?;
+    let invocation = invocation(preset, file.clone(), &around, first.resolved());
+    let out = arguments.out.clone().unwrap_or_else(|| default_folder(&first));
+    let selection = Selection {
+        file,
+        task_ids: arguments.tasks,
+        limit: arguments.limit,
+        epochs: arguments.epochs,
+        seed: arguments.seed,
+        shuffle: arguments.shuffle,
+        stop_on_pass: arguments.stop_on_pass,
+        skip_bad: arguments.skip_bad_lines,
+    };
+    let suite = Suite::load(first.resolved(), &here()?, &selection)?;
+    for warning in &suite.warnings {
+        note(&format!("warning: {warning}"));
+    }
+    for record in &suite.bad {
+        note(&format!("left out: {record}"));
+    }
+    let judge =
+        judge_of(first.resolved(), &judge_wish(arguments.judge.as_deref(), &arguments.around)?).await?;
+    let pipeline = surroundings(&around, Some(preset), &out)?.pipeline().await.map_err(shown)?;
+    let header = suite.header(&pipeline, &judge, git_facts(), invocation);
+    let store = Store::open(&out, header)?;
+    carry_on(suite, pipeline, judge, store, arguments.allow_unjudged).await
+}
+
+/// Goes on with a run as its header says.
+pub(crate) async fn resume(arguments: ResumeArgs) -> anyhow::Result<Exit> {
+    let (header, _) = read_run(&arguments.dir)?;
+    let Header { invocation, .. } = header.clone();
+    let mut around = around_of(&invocation, arguments.conf_dir, arguments.mcp_config);
+    let judging = around.clone();
+    if let Some(most) = arguments.max_concurrent {
+        around.set.push(format!("benchmark.execution.max_concurrent={most}"));
+    }
+    let pipeline =
+        surroundings(&around, Some(&invocation.suite), &arguments.dir)?.pipeline().await.map_err(shown)?;
+    let suite = Suite::load(pipeline.resolved(), &here()?, &selection_of(&header))?;
+    let judge = judge_of(pipeline.resolved(), &judge_wish(arguments.judge.as_deref(), &judging)?).await?;
+    let asked = suite.header(&pipeline, &judge, git_facts(), invocation);
+    let store = Store::open(&arguments.dir, asked)?;
+    carry_on(suite, pipeline, judge, store, arguments.allow_unjudged).await
+}
+
+/// What was typed, less secrets.
+fn invocation(
+    suite: &str,
+    file: Option<PathBuf>,
+    around: &Around,
+    resolved: &Resolved,
+) -> Invocation {
+    let holds_secret = |set: &str| {
+        let key = set.split('=').next().unwrap_or_default();
+        is_secret_name(key.rsplit('.').next().unwrap_or_default().trim()) || resolved.redacted(set) != set
+    };
+    Invocation {
+        suite: suite.to_owned(),
+        file: file.map(|file| std::path::absolute(&file).unwrap_or(file)),
+        llm: around.llm.clone(),
+        agent: around.agent.clone(),
+        sets: around.set.iter().filter(|set| !holds_secret(set)).cloned().collect(),
+        conf_dir: around.conf_dir.clone(),
+        mcp_config: around.mcp_config.clone(),
+    }
+}
+
+/// The surroundings that a run began with, with what is given today in its place.
+pub(super) fn around_of(
+    began: &Invocation,
+    conf_dir: Option<PathBuf>,
+    mcp_config: Option<PathBuf>,
+) -> Around {
+    Around {
+        conf_dir: conf_dir.or_else(|| began.conf_dir.clone()),
+        llm: began.llm.clone(),
+        agent: began.agent.clone(),
+        set: began.sets.clone(),
+        mcp_config: mcp_config.or_else(|| began.mcp_config.clone()),
+    }
+}
+
+/// What a run took of its suite.
+pub(super) fn selection_of(header: &Header) -> Selection {
+    Selection {
+        file: header.invocation.file.clone(),
+        task_ids: header.task_ids.clone(),
+        limit: Some(usize::MAX),
+        epochs: Some(header.epochs),
+        seed: Some(header.seed),
+        shuffle: header.shuffle,
+        stop_on_pass: header.stop_on_pass,
+        skip_bad: header.dataset.bad_records > 0,
+    }
+}
+
+async fn carry_on(
+    suite: Suite,
+    pipeline: Pipeline,
+    judge: Judge,
+    mut store: Store,
+    allow_unjudged: bool,
+) -> anyhow::Result<Exit> {
+    let judge = Arc::new(judge);
+    let execution = pipeline.config().benchmark.execution.clone();
+    let tasks: BTreeMap<String, _> =
+        suite.tasks.iter().map(|task| (task.task_id.clone(), task.clone())).collect();
+    judge_what_is_unjudged(&mut store, &tasks, &judge).await?;
+    let kept: Vec<Row> =
+        store.rows().filter(|row| !matches!(row.state, SampleState::Error { .. })).cloned().collect();
+    let failed = store.rows().count() - kept.len();
+    if failed > 0 {
+        note(&format!("{failed} samples had failed and are run again"));
+        store.rewrite(kept)?;
+    }
+    let ids: Vec<String> = suite.tasks.iter().map(|task| task.task_id.clone()).collect();
+    let all = samples_in_order(&ids, suite.epochs, suite.shuffle.then_some(suite.seed));
+    let stops = suite.stop_on_pass.is_some();
+    let settled =
+        |id: &str| stops && store.rows().any(|row| row.sample.task_id == id && row.correct == Some(true));
+    let waiting: Vec<_> = all
+        .iter()
+        .filter(|sample| store.row(sample).is_none() && !settled(&sample.task_id))
+        .cloned()
+        .collect();
+    let before = store.rows().count();
+    let client = pipeline.client();
+    note(&format!(
+        "{}: {} tasks, {} epochs, {} samples ({before} done before) · {} ({}) · judge {} · {}",
+        pipeline.config().benchmark.name,
+        ids.len(),
+        suite.epochs,
+        all.len(),
+        client.model(),
+        client.provider_name(),
+        judge_words(&judge),
+        store.folder().display(),
+    ));
+    let cancel = CancellationToken::new();
+    stop_on_interrupt(cancel.clone());
+    let progress = Arc::new(Progress::of(store.rows()));
+    let (shown, end_of_show) = (Arc::clone(&progress), CancellationToken::new());
+    let live = tokio::spawn(live::show(shown, before + waiting.len(), before, end_of_show.clone()));
+    let schedule = Schedule {
+        plan: Plan {
+            tasks,
+            max_concurrent: usize::try_from(execution.max_concurrent).unwrap_or(1),
+            stop_on_pass: stops,
+        },
+        judge,
+        runner: Arc::new(PipelineRunner {
+            canaries: Canaries::new(&suite.tasks, &execution.canaries),
+            pipeline: Arc::new(pipeline),
+        }),
+        queue: Arc::new(InProcessQueue::new(waiting, stops)),
+        progress,
+        cancel: cancel.clone(),
+    };
+    let ended = schedule.run(&mut store).await;
+    end_of_show.cancel();
+    let _ = live.await;
+    ended?;
+    let rows: Vec<Row> = store.rows().cloned().collect();
+    let report = Report::new(store.header().clone(), &rows, allow_unjudged);
+    output::result(&to_table(&report), None)?;
+    keep_reports(store.folder(), &report)?;
+    if cancel.is_cancelled() {
+        note(&format!("interrupted; go on with: fathom-bench resume {}", store.folder().display()));
+        return Ok(Exit::Interrupted);
+    }
+    let failed = rows.iter().any(|row| matches!(row.state, SampleState::Error { .. }));
+    let open = report.unjudged > 0 && !allow_unjudged;
+    Ok(if failed || open { Exit::Failed } else { Exit::Done })
+}
+
+async fn judge_what_is_unjudged(
+    store: &mut Store,
+    tasks: &BTreeMap<String, evaluation::dataset::Task>,
+    judge: &Judge,
+) -> anyhow::Result<()> {
+    if !store.rows().any(Row::is_unjudged) {
+        return Ok(());
+    }
+    let rows = store.rows().cloned().collect();
+    let (rows, scored) = evaluation::score::judge_again(rows, tasks, judge, false, 8).await;
+    note(&format!(
+        "{} samples that were unjudged are judged now, {} are left",
+        scored.judged, scored.unjudged
+    ));
+    store.rewrite(rows)?;
+    Ok(())
+}
+
+/// The report in every form, beside the rows it is made of.
+fn keep_reports(folder: &Path, report: &Report) -> anyhow::Result<()> {
+    let forms = [
+        ("report.json", serde_json::to_string_pretty(report)? + "\n"),
+        ("report.md", to_markdown(report)),
+        ("report.html", to_html(std::slice::from_ref(report))),
+    ];
+    for (name, text) in forms {
+        let file = folder.join(name);
+        std::fs::write(&file, text).with_context(|| format!("{} cannot be written", file.display()))?;
+    }
+    Ok(())
+}
+
+fn judge_words(judge: &Judge) -> String {
+    let identity = judge.identity();
+    format!("{} {}", identity.judge, identity.model).trim().to_owned()
+}
+
+/// The first interrupt lets samples under way write down where they are; the second ends the program.
+fn stop_on_interrupt(cancel: CancellationToken) {
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            note("stopping; samples under way can be gone on with");
+            cancel.cancel();
+        }
+        if tokio::signal::ctrl_c().await.is_ok() {
+            std::process::exit(130);
+        }
+    });
+}
+
+/// A file of tasks is told from a suite by its extension, or by being there.
+fn file_of(suite: &str) -> Option<PathBuf> {
+    let path = Path::new(suite);
+    let known = ["jsonl", "ndjson", "json", "csv", "tsv", "parquet"];
+    let by_name =
+        path.extension().and_then(|extension| extension.to_str()).is_some_and(|e| known.contains(&e));
+    (by_name || (suite.contains('/') && path.is_file())).then(|| path.to_owned())
+}
+
+fn default_folder(pipeline: &Pipeline) -> PathBuf {
+    let plain = |text: &str| -> String {
+        text.chars()
+            .map(|c| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' })
+            .collect()
+    };
+    let name = format!("{}-{}", pipeline.config().benchmark.name, pipeline.client().model());
+    PathBuf::from("runs/bench").join(plain(&name))
+}
+
+/// The revision of the sources that the program is run from.
+fn git_facts() -> Option<GitFacts> {
+    let git = |arguments: &[&str]| {
+        let output =
+            Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+        String::from_utf8(output.stdout).ok().map(|text| text.trim().to_owned())
+    };
+    Some(GitFacts {
+        revision: git(&["rev-parse", "HEAD"])?,
+        dirty: !git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty(),
+    })
+}

@@ -1,0 +1,151 @@
+//! Judges: who says whether an answer is right when no exact tier does. Decides which tiers and which form of reply
+//! a procedure has, how often is asked, and that a judge which fails leaves a sample unjudged.
+
+mod ask;
+mod mock;
+mod prompt;
+
+use pipeline::config::JudgeId;
+use serde::{Deserialize, Serialize};
+
+pub use ask::{JudgeError, ModelJudge};
+pub use prompt::{JudgePrompt, PromptError};
+
+use crate::dataset::Task;
+use crate::exact::{ExactTier, exact_hit};
+use crate::sample::Judged;
+use crate::verdict::ReplyForm;
+
+/// What a procedure is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Procedure {
+    /// Its name.
+    pub name: &'static str,
+    /// The template of its prompt in `conf/prompts/`.
+    pub template: &'static str,
+    /// The form in which the judge replies.
+    pub form: ReplyForm,
+    /// The model that published scores were judged with.
+    pub reference_model: &'static str,
+}
+
+/// The procedures; none for suites that are not judged.
+#[must_use]
+pub const fn procedure(id: JudgeId) -> Option<Procedure> {
+    const GPT: &str = "gpt-4.1-2025-04-14";
+    let (name, template, form, reference_model) = match id {
+        JudgeId::Equivalence => ("equivalence", "judge/equivalence.md", ReplyForm::Word, GPT),
+        JudgeId::AbEn => ("ab-en", "judge/ab_en.md", ReplyForm::LettersEnglish, GPT),
+        JudgeId::AbZh => ("ab-zh", "judge/ab_zh.md", ReplyForm::LettersChinese, GPT),
+        JudgeId::SimpleQa => ("simpleqa", "judge/simpleqa.md", ReplyForm::ThreeLetters, GPT),
+        JudgeId::Hle => ("hle", "judge/hle.md", ReplyForm::Fields, "o3-mini-2025-01-31"),
+        JudgeId::Xbench => ("xbench", "judge/xbench.md", ReplyForm::Conclusion, GPT),
+        JudgeId::DeepSearchQa => ("deepsearchqa", "judge/deepsearchqa.md", ReplyForm::Parts, GPT),
+        JudgeId::None => return None,
+    };
+    Some(Procedure { name, template, form, reference_model })
+}
+
+/// The exact tiers of a suite: equality everywhere but for answers that are sets, the scorer of GAIA for its own
+/// suites and for AIME.
+#[must_use]
+pub fn tiers_of(suite: &str, judge: JudgeId) -> &'static [ExactTier] {
+    if judge == JudgeId::DeepSearchQa || suite.starts_with("deepsearchqa") {
+        &[]
+    } else if suite.starts_with("gaia") || suite.starts_with("aime") {
+        &[ExactTier::Equal, ExactTier::Gaia]
+    } else {
+        &[ExactTier::Equal]
+    }
+}
+
+/// Which judge is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JudgeChoice {
+    /// The model of the configuration.
+    Model,
+    /// No model: answers are compared offline.
+    Mock,
+}
+
+/// Says whether answers are right.
+pub struct Judge {
+    suite: String,
+    id: JudgeId,
+    asked: Asked,
+}
+
+enum Asked {
+    Model(Box<ModelJudge>),
+    Mock,
+    Nobody,
+}
+
+impl Judge {
+    /// A judge that asks a model where no exact tier hits.
+    #[must_use]
+    pub fn model(suite: &str, id: JudgeId, model: ModelJudge) -> Self {
+        Self { suite: suite.to_owned(), id, asked: Asked::Model(Box::new(model)) }
+    }
+
+    /// A judge that works offline: the exact tiers, then a comparison that overlooks case, punctuation and articles.
+    #[must_use]
+    pub fn mock(suite: &str, id: JudgeId) -> Self {
+        Self { suite: suite.to_owned(), id, asked: Asked::Mock }
+    }
+
+    /// A judge of a suite that is not judged.
+    #[must_use]
+    pub fn nobody(suite: &str) -> Self {
+        Self { suite: suite.to_owned(), id: JudgeId::None, asked: Asked::Nobody }
+    }
+
+    /// The judge in words, for the header and reports.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        match &self.asked {
+            Asked::Model(model) => model.identity(),
+            Asked::Mock => Identity { judge: "mock".to_owned(), ..Identity::default() },
+            Asked::Nobody => Identity { judge: "none".to_owned(), ..Identity::default() },
+        }
+    }
+
+    /// Says whether the answer is right. Never fails: a judge that cannot be had leaves it unjudged.
+    pub async fn judge(&self, task: &Task, answer: Option<&str>) -> Judged {
+        let Some(truth) = task.ground_truth.as_deref() else { return Judged::NotScored };
+        if matches!(self.asked, Asked::Nobody) {
+            return Judged::NotScored;
+        }
+        let Some(answer) = answer.map(str::trim).filter(|answer| !answer.is_empty()) else {
+            return Judged::NoAnswer;
+        };
+        let tiers = tiers_of(&self.suite, self.id);
+        if let Some(tier) = task.accepted().find_map(|accepted| exact_hit(tiers, answer, accepted)) {
+            return Judged::Exact { tier };
+        }
+        match &self.asked {
+            Asked::Model(model) => model.ask(&task.question, truth, answer).await,
+            Asked::Mock | Asked::Nobody => mock::judge(task, answer),
+        }
+    }
+}
+
+/// Who judges, for the header and reports.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The procedure; `mock` for the one that works offline, `none` for suites that are not judged.
+    pub judge: String,
+    /// The provider.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub provider: String,
+    /// The model that is asked.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
+    /// Hexadecimal SHA-256 of the prompt's template.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub prompt_sha256: String,
+    /// Replies that are asked for; the majority decides.
+    #[serde(default)]
+    pub votes: u32,
+}

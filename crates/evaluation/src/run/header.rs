@@ -1,0 +1,166 @@
+//! What a run over a suite was made of: everything that somebody needs who wants the same figures again. Written once,
+//! and compared when the run is gone on with.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::judge::Identity;
+
+/// Version of this file's shape.
+pub const HEADER_SCHEMA: u32 = 1;
+
+/// `header.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// [`HEADER_SCHEMA`].
+    pub schema: u32,
+    /// The suite.
+    pub suite: String,
+    /// Tasks that were selected, in the order of the dataset.
+    pub task_ids: Vec<String>,
+    /// Where they are from.
+    pub dataset: DatasetFacts,
+    /// Runs of every task.
+    pub epochs: u32,
+    /// What the order is drawn from.
+    pub seed: u64,
+    /// Whether it is drawn.
+    pub shuffle: bool,
+    /// Attempts at a task that end with the first right one, where that was asked for.
+    pub stop_on_pass: Option<u32>,
+    /// The model that runs.
+    pub provider: String,
+    /// Its name.
+    pub model: String,
+    /// The agent's configuration and that of the model, without secrets.
+    pub config: Value,
+    /// Who judges.
+    pub judge: Identity,
+    /// Prices of the model, US dollars for a million tokens, where they are known.
+    pub prices: Map<String, Value>,
+    /// The revision of the program's sources, where it is run from them.
+    pub git: Option<GitFacts>,
+    /// What was typed, less secrets: enough to go on with the run.
+    pub invocation: Invocation,
+    /// Versions of what took part.
+    pub versions: BTreeMap<String, String>,
+    /// When the run was begun, RFC 3339 in UTC.
+    pub created: String,
+}
+
+/// What a run was begun with, as typed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Invocation {
+    /// The preset of `conf/benchmark/`.
+    pub suite: String,
+    /// The file of tasks, where it is none of a suite.
+    pub file: Option<PathBuf>,
+    /// The preset of `conf/llm/`.
+    pub llm: Option<String>,
+    /// The preset of `conf/agent/`.
+    pub agent: Option<String>,
+    /// Single settings, those that hold secrets left out.
+    pub sets: Vec<String>,
+    /// The configuration folder.
+    pub conf_dir: Option<PathBuf>,
+    /// The file of tool servers.
+    pub mcp_config: Option<PathBuf>,
+}
+
+/// The dataset of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatasetFacts {
+    /// The file.
+    pub file: String,
+    /// Hexadecimal SHA-256 of its content.
+    pub sha256: String,
+    /// Tasks in it.
+    pub tasks: usize,
+    /// Records that were left out because they are no tasks.
+    pub bad_records: usize,
+}
+
+/// A revision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitFacts {
+    /// Its id.
+    pub revision: String,
+    /// Whether there were changes on top of it.
+    pub dirty: bool,
+}
+
+/// Something that differs between the run in a folder and the one that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mismatch {
+    /// What differs, such as `epochs` or `config.llm.model_name`.
+    pub what: String,
+    /// As it is in the folder.
+    pub there: String,
+    /// As it was asked for.
+    pub asked: String,
+}
+
+impl std::fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {} there, {} asked for", self.what, self.there, self.asked)
+    }
+}
+
+impl Header {
+    /// What differs in a way that makes figures incomparable. The judge, versions and the time may differ: a run can
+    /// be judged again and gone on with after an update.
+    #[must_use]
+    pub fn mismatches(&self, asked: &Self) -> Vec<Mismatch> {
+        let mut found = Vec::new();
+        let pairs = [
+            ("suite", Value::from(self.suite.as_str()), Value::from(asked.suite.as_str())),
+            ("dataset.sha256", self.dataset.sha256.as_str().into(), asked.dataset.sha256.as_str().into()),
+            ("epochs", self.epochs.into(), asked.epochs.into()),
+            ("seed", self.seed.into(), asked.seed.into()),
+            ("shuffle", self.shuffle.into(), asked.shuffle.into()),
+            ("stop_on_pass", self.stop_on_pass.into(), asked.stop_on_pass.into()),
+            ("provider", self.provider.as_str().into(), asked.provider.as_str().into()),
+            ("model", self.model.as_str().into(), asked.model.as_str().into()),
+        ];
+        for (what, there, asked) in pairs {
+            differences(what, &there, &asked, &mut found);
+        }
+        if self.task_ids != asked.task_ids {
+            found.push(Mismatch {
+                what: "tasks".to_owned(),
+                there: format!("{} tasks", self.task_ids.len()),
+                asked: format!("{} tasks", asked.task_ids.len()),
+            });
+        }
+        differences("config", &self.config, &asked.config, &mut found);
+        found
+    }
+}
+
+/// Every leaf that differs.
+fn differences(what: &str, there: &Value, asked: &Value, found: &mut Vec<Mismatch>) {
+    match (there, asked) {
+        (Value::Object(left), Value::Object(right)) => {
+            let mut keys: Vec<&String> = left.keys().chain(right.keys()).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            for key in keys {
+                let value = |object: &Map<String, Value>| object.get(key).cloned().unwrap_or(Value::Null);
+                differences(&format!("{what}.{key}"), &value(left), &value(right), found);
+            }
+        }
+        _ if there == asked => {}
+        _ => found.push(Mismatch { what: what.to_owned(), there: short(there), asked: short(asked) }),
+    }
+}
+
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    if text.chars().count() <= 60 {
+        return text;
+    }
+    text.chars().take(59).chain(['…']).collect()
+}

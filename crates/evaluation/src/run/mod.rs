@@ -1,0 +1,16 @@
+//! Running a suite: the order of samples, the folder that everything is kept in, and the scheduler.
+
+mod header;
+mod lock;
+mod order;
+mod queue;
+mod runner;
+mod schedule;
+mod store;
+
+pub use header::{DatasetFacts, GitFacts, HEADER_SCHEMA, Header, Invocation, Mismatch};
+pub use order::samples_in_order;
+pub use queue::{InProcessQueue, WorkQueue};
+pub use runner::{PipelineRunner, SampleRun, SampleRunner, run_folder};
+pub use schedule::{Plan, Progress, Schedule, Tally};
+pub use store::{Store, StoreError, read_run, running_samples};

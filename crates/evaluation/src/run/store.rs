@@ -1,0 +1,306 @@
+//! The folder of a run: `header.json`, `results.jsonl`, `runs/`. Decides what is on disk when, so that a kill at any
+//! moment loses no finished sample and doubles none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::header::{Header, Mismatch};
+use super::lock;
+use super::runner::run_folder;
+use crate::judge::Identity;
+use crate::sample::{Row, SampleId};
+
+const HEADER: &str = "header.json";
+const RESULTS: &str = "results.jsonl";
+
+/// What is wrong with a run's folder.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Something cannot be read.
+    #[error("{file} cannot be read: {source}")]
+    Read {
+        /// The file.
+        file: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Something cannot be written.
+    #[error("{file} cannot be written: {source}")]
+    Write {
+        /// The file.
+        file: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file of the run is not what it should be.
+    #[error("{file}{}: {problem}", .line.map(|line| format!(":{line}")).unwrap_or_default())]
+    Damaged {
+        /// The file.
+        file: String,
+        /// Its line, from 1, where it has lines.
+        line: Option<usize>,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The folder is no run's.
+    #[error("{folder} is no folder of a benchmark run: it has no {HEADER}")]
+    NoRun {
+        /// The folder.
+        folder: String,
+    },
+    /// The folder holds a run of another configuration.
+    #[error(
+        "{folder} holds a run of another configuration:\n{}\nChoose another folder with --out, or go on with the run \
+         as it was: fathom-bench resume {folder}",
+        .mismatches.iter().map(|mismatch| format!("  {mismatch}")).collect::<Vec<_>>().join("\n")
+    )]
+    OtherRun {
+        /// The folder.
+        folder: String,
+        /// What differs.
+        mismatches: Vec<Mismatch>,
+    },
+    /// The folder holds something else.
+    #[error("{folder} holds something that is no benchmark run; choose an empty folder with --out")]
+    NotEmpty {
+        /// The folder.
+        folder: String,
+    },
+    /// Another program is at work there.
+    #[error("another fathom-bench is at work in {folder}; wait for it, or stop it first")]
+    Busy {
+        /// The folder.
+        folder: String,
+    },
+}
+
+/// The folder of a run, held by this program.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    header: Header,
+    rows: BTreeMap<SampleId, Row>,
+    results: File,
+    _lock: File,
+}
+
+impl Store {
+    /// Opens the folder for a run: a new one, or the one that is there if it is of the same configuration.
+    ///
+    /// # Errors
+    ///
+    /// A folder that is in use, holds something else, is damaged or cannot be written. Nothing is changed then.
+    pub fn open(folder: &Path, header: Header) -> Result<Self, StoreError> {
+        let file = folder.join(HEADER);
+        if file.exists() {
+            let there = read_header(folder)?;
+            let mismatches = there.mismatches(&header);
+            if !mismatches.is_empty() {
+                return Err(StoreError::OtherRun { folder: folder.display().to_string(), mismatches });
+            }
+            return Self::reopen(folder);
+        }
+        let in_use = std::fs::read_dir(folder).is_ok_and(|entries| {
+            entries.flatten().any(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
+        });
+        if in_use {
+            return Err(StoreError::NotEmpty { folder: folder.display().to_string() });
+        }
+        std::fs::create_dir_all(folder).map_err(|source| write_error(folder, source))?;
+        let lock = held(folder)?;
+        write_header(folder, &header)?;
+        Self::with(folder, header, lock)
+    }
+
+    /// Opens the folder of a run that is there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Store::open`].
+    pub fn reopen(folder: &Path) -> Result<Self, StoreError> {
+        let header = read_header(folder)?;
+        let lock = held(folder)?;
+        Self::with(folder, header, lock)
+    }
+
+    fn with(folder: &Path, header: Header, lock: File) -> Result<Self, StoreError> {
+        let file = folder.join(RESULTS);
+        let rows = read_rows(folder)?;
+        // A torn line is a sample that had not ended: it goes, and whatever follows begins on a line of its own.
+        let torn = std::fs::read(&file).is_ok_and(|bytes| bytes.last().is_some_and(|byte| *byte != b'\n'));
+        if torn {
+            replace(&file, lines(rows.iter()).as_bytes())?;
+        }
+        let results = File::options()
+            .create(true)
+            .append(true)
+            .open(&file)
+            .map_err(|source| write_error(&file, source))?;
+        let rows = rows.into_iter().map(|row| (row.sample.clone(), row)).collect();
+        Ok(Self { folder: folder.to_owned(), header, rows, results, _lock: lock })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What the run is made of.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The rows in the order of tasks and epochs.
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.values()
+    }
+
+    /// The row of a sample that has ended.
+    #[must_use]
+    pub fn row(&self, sample: &SampleId) -> Option<&Row> {
+        self.rows.get(sample)
+    }
+
+    /// Keeps the row of a sample that has ended; it is on disk when this returns.
+    ///
+    /// # Errors
+    ///
+    /// A full or read-only disk.
+    pub fn add(&mut self, row: Row) -> Result<(), StoreError> {
+        let file = self.folder.join(RESULTS);
+        let line = lines(std::iter::once(&row));
+        self.results
+            .write_all(line.as_bytes())
+            .and_then(|()| self.results.sync_data())
+            .map_err(|source| write_error(&file, source))?;
+        self.rows.insert(row.sample.clone(), row);
+        Ok(())
+    }
+
+    /// Says that another judge has judged all rows.
+    ///
+    /// # Errors
+    ///
+    /// A full or read-only disk; the old header stays then.
+    pub fn set_judge(&mut self, judge: Identity) -> Result<(), StoreError> {
+        let header = Header { judge, ..self.header.clone() };
+        write_header(&self.folder, &header)?;
+        self.header = header;
+        Ok(())
+    }
+
+    /// Replaces rows, all of them or none: after judging again, or before samples are run again.
+    ///
+    /// # Errors
+    ///
+    /// A full or read-only disk; the old rows stay then.
+    pub fn rewrite(&mut self, rows: Vec<Row>) -> Result<(), StoreError> {
+        let file = self.folder.join(RESULTS);
+        replace(&file, lines(rows.iter()).as_bytes())?;
+        self.results =
+            File::options().append(true).open(&file).map_err(|source| write_error(&file, source))?;
+        self.rows = rows.into_iter().map(|row| (row.sample.clone(), row)).collect();
+        Ok(())
+    }
+}
+
+fn write_header(folder: &Path, header: &Header) -> Result<(), StoreError> {
+    let text = serde_json::to_string_pretty(header).unwrap_or_default();
+    replace(&folder.join(HEADER), format!("{text}\n").as_bytes())
+}
+
+fn held(folder: &Path) -> Result<File, StoreError> {
+    lock::hold(folder)
+        .map_err(|source| write_error(&folder.join(".lock"), source))?
+        .ok_or_else(|| StoreError::Busy { folder: folder.display().to_string() })
+}
+
+fn lines<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
+    rows.map(|row| serde_json::to_string(row).unwrap_or_default() + "\n").collect()
+}
+
+/// Reads a run without holding its folder.
+///
+/// # Errors
+///
+/// No run, or a damaged one.
+pub fn read_run(folder: &Path) -> Result<(Header, Vec<Row>), StoreError> {
+    Ok((read_header(folder)?, read_rows(folder)?))
+}
+
+/// Folders of runs that have begun and have no row: under way, or interrupted.
+#[must_use]
+pub fn running_samples(folder: &Path, rows: &[Row]) -> Vec<String> {
+    let ended: BTreeSet<String> = rows.iter().map(|row| run_folder(&row.sample)).collect();
+    let entries = std::fs::read_dir(folder.join("runs")).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|name| !ended.contains(name)).collect()
+}
+
+fn read_header(folder: &Path) -> Result<Header, StoreError> {
+    let file = folder.join(HEADER);
+    let text = std::fs::read_to_string(&file).map_err(|source| {
+        if source.kind() == std::io::ErrorKind::NotFound {
+            StoreError::NoRun { folder: folder.display().to_string() }
+        } else {
+            StoreError::Read { file: file.display().to_string(), source }
+        }
+    })?;
+    serde_json::from_str(&text).map_err(|error| StoreError::Damaged {
+        file: file.display().to_string(),
+        line: None,
+        problem: error.to_string(),
+    })
+}
+
+/// Reads `results.jsonl` without holding the folder. A torn last line is no row; a broken line before it is damage.
+///
+/// # Errors
+///
+/// A file that cannot be read, or is damaged.
+fn read_rows(folder: &Path) -> Result<Vec<Row>, StoreError> {
+    let file = folder.join(RESULTS);
+    let text = match std::fs::read(&file) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(StoreError::Read { file: file.display().to_string(), source }),
+    };
+    let mut rows: BTreeMap<SampleId, Row> = BTreeMap::new();
+    let mut lines = text.split(|byte| *byte == b'\n').enumerate().peekable();
+    while let Some((index, line)) = lines.next() {
+        if line.is_empty() || lines.peek().is_none() {
+            continue;
+        }
+        let row: Row = serde_json::from_slice(line).map_err(|error| StoreError::Damaged {
+            file: file.display().to_string(),
+            line: Some(index + 1),
+            problem: error.to_string(),
+        })?;
+        if rows.contains_key(&row.sample) {
+            return Err(StoreError::Damaged {
+                file: file.display().to_string(),
+                line: Some(index + 1),
+                problem: format!("task {} has epoch {} twice", row.sample.task_id, row.sample.epoch),
+            });
+        }
+        rows.insert(row.sample.clone(), row);
+    }
+    Ok(rows.into_values().collect())
+}
+
+/// Writes a file whole or not at all.
+fn replace(file: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let part = file.with_extension("part");
+    File::create(&part)
+        .and_then(|mut out| out.write_all(bytes).and_then(|()| out.sync_all()))
+        .and_then(|()| std::fs::rename(&part, file))
+        .map_err(|source| write_error(file, source))
+}
+
+fn write_error(file: &Path, source: std::io::Error) -> StoreError {
+    StoreError::Write { file: file.display().to_string(), source }
+}

@@ -1,0 +1,323 @@
+//! A suite as it is going to be run: its tasks, its judge, its header. Decides where tasks are found, which of them are
+//! taken, and who judges; everything that can be wrong is found out here, before anything runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use core_protocol::Usage;
+use llm_providers::{LlmClient, LlmConfig, LlmError};
+use pipeline::Pipeline;
+use pipeline::config::{ConfFile, JudgeConfig, JudgeId, Resolved};
+use serde_json::{Map, Value};
+
+use crate::dataset::{self, Dataset, DatasetError, Reading, Task};
+use crate::judge::{Judge, JudgeError, JudgePrompt, ModelJudge, Procedure, PromptError, procedure};
+use crate::run::{DatasetFacts, GitFacts, HEADER_SCHEMA, Header, Invocation};
+
+/// What is taken of a suite.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Read this file instead of the suite's own.
+    pub file: Option<PathBuf>,
+    /// Only these tasks.
+    pub task_ids: Vec<String>,
+    /// Only so many, from the front; none: as configured.
+    pub limit: Option<usize>,
+    /// Runs of every task; none: as configured.
+    pub epochs: Option<u32>,
+    /// What the order is drawn from; none: as configured.
+    pub seed: Option<u64>,
+    /// Draw the order.
+    pub shuffle: bool,
+    /// End a task with its first right epoch, after at most so many.
+    pub stop_on_pass: Option<u32>,
+    /// Leave out records that are no tasks.
+    pub skip_bad: bool,
+}
+
+/// Who is to judge.
+#[derive(Debug, Clone, Default)]
+pub enum JudgeWish {
+    /// As the configuration says.
+    #[default]
+    Configured,
+    /// Offline.
+    Mock,
+    /// This model.
+    Model(Box<LlmConfig>),
+}
+
+/// A suite that can be run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suite {
+    /// The tasks that were selected.
+    pub tasks: Vec<Task>,
+    /// Records that were left out.
+    pub bad: Vec<crate::records::BadRecord>,
+    /// Where the tasks are from.
+    pub facts: DatasetFacts,
+    /// Runs of every task.
+    pub epochs: u32,
+    /// What the order is drawn from.
+    pub seed: u64,
+    /// Whether it is drawn.
+    pub shuffle: bool,
+    /// End a task with its first right epoch, after at most so many.
+    pub stop_on_pass: Option<u32>,
+    /// What is worth a second look, in words.
+    pub warnings: Vec<String>,
+}
+
+/// Why a suite cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum SuiteError {
+    /// Its tasks are not on this machine.
+    #[error(
+        "the tasks of {suite} are not here; looked for {}. Prepare them from the published original: \
+         fathom-bench prepare {suite} --from FILE",
+        .looked.join(", ")
+    )]
+    NoTasks {
+        /// The suite.
+        suite: String,
+        /// The files that were looked for.
+        looked: Vec<String>,
+    },
+    /// Its tasks cannot be used.
+    #[error("{0}\n--skip-bad-lines leaves such records out")]
+    BadRecords(DatasetError),
+    /// Its file cannot be used.
+    #[error(transparent)]
+    Dataset(DatasetError),
+    /// A task that was asked for is not in it.
+    #[error("{suite} has no task {task_id}{}", .nearest.as_ref().map(|id| format!("; did you mean {id}?")).unwrap_or_default())]
+    UnknownTask {
+        /// The suite.
+        suite: String,
+        /// The task.
+        task_id: String,
+        /// The task whose id is most like it.
+        nearest: Option<String>,
+    },
+    /// The judge's prompt cannot be used.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// The judge's model cannot be set up.
+    #[error(
+        "the judge of {suite} cannot be used: {problem}\nSet its key, choose another model with --judge NAME or \
+         benchmark.judge.llm, or compare offline with --judge mock"
+    )]
+    JudgeModel {
+        /// The suite.
+        suite: String,
+        /// What is wrong.
+        problem: LlmError,
+    },
+    /// The judge's model does not take the key, or is not there.
+    #[error(
+        "{0}\nChoose another model with --judge NAME or benchmark.judge.llm, or compare offline with --judge mock"
+    )]
+    Judge(JudgeError),
+}
+
+impl Suite {
+    /// Finds and selects the tasks of the chosen benchmark.
+    ///
+    /// # Errors
+    ///
+    /// Tasks that are not there or cannot be used, a task that there is not.
+    pub fn load(resolved: &Resolved, here: &Path, selection: &Selection) -> Result<Self, SuiteError> {
+        let config = &resolved.config.benchmark;
+        let dataset = dataset_of(resolved, here, selection)?;
+        let (name, Dataset { mut tasks, bad, sha256 }) = dataset;
+        let mut warnings = Vec::new();
+        let in_file = tasks.len();
+        if let Some(expected) = config.tasks
+            && selection.file.is_none()
+            && usize::try_from(expected).ok() != Some(in_file)
+        {
+            warnings.push(format!("{} has {expected} tasks, {name} has {in_file}", config.name));
+        }
+        if !selection.task_ids.is_empty() {
+            let known: BTreeSet<&str> = tasks.iter().map(|task| task.task_id.as_str()).collect();
+            if let Some(unknown) = selection.task_ids.iter().find(|id| !known.contains(id.as_str())) {
+                return Err(SuiteError::UnknownTask {
+                    suite: config.name.clone(),
+                    task_id: unknown.clone(),
+                    nearest: nearest(unknown, known.into_iter()),
+                });
+            }
+            let chosen: BTreeSet<&String> = selection.task_ids.iter().collect();
+            tasks.retain(|task| chosen.contains(&task.task_id));
+        }
+        let configured = config.execution.max_tasks.and_then(|most| usize::try_from(most).ok());
+        tasks.truncate(selection.limit.or(configured).unwrap_or(usize::MAX));
+        let stop_on_pass =
+            selection.stop_on_pass.or(Some(config.execution.pass_at_k).filter(|attempts| *attempts > 1));
+        Ok(Self {
+            facts: DatasetFacts { file: name, sha256, tasks: in_file, bad_records: bad.len() },
+            tasks,
+            bad,
+            epochs: stop_on_pass.or(selection.epochs).or(config.epochs).unwrap_or(1).max(1),
+            seed: selection.seed.unwrap_or(config.seed),
+            shuffle: selection.shuffle || config.execution.shuffle,
+            stop_on_pass,
+            warnings,
+        })
+    }
+
+    /// What goes into `header.json`.
+    #[must_use]
+    pub fn header(
+        &self,
+        pipeline: &Pipeline,
+        judge: &Judge,
+        git: Option<GitFacts>,
+        invocation: Invocation,
+    ) -> Header {
+        let client = pipeline.client();
+        let mut config = pipeline.resolved().to_json();
+        if let Value::Object(sections) = &mut config {
+            // How many run at once, where the tasks are and who judges does not change what a run is.
+            sections.shift_remove("benchmark");
+        }
+        Header {
+            schema: HEADER_SCHEMA,
+            suite: pipeline.config().benchmark.name.clone(),
+            task_ids: self.tasks.iter().map(|task| task.task_id.clone()).collect(),
+            dataset: self.facts.clone(),
+            epochs: self.epochs,
+            seed: self.seed,
+            shuffle: self.shuffle,
+            stop_on_pass: self.stop_on_pass,
+            provider: client.provider_name().to_owned(),
+            model: client.model().to_owned(),
+            config,
+            judge: judge.identity(),
+            prices: prices(client),
+            git,
+            invocation,
+            versions: BTreeMap::from([("fathom".to_owned(), env!("CARGO_PKG_VERSION").to_owned())]),
+            created: crate::now(),
+        }
+    }
+}
+
+/// What a million tokens cost, by kind; empty where no price is known.
+fn prices(client: &LlmClient) -> Map<String, Value> {
+    const MILLION: u64 = 1_000_000;
+    let kinds = [
+        ("input", Usage { input: MILLION, ..Usage::default() }),
+        ("output", Usage { output: MILLION, ..Usage::default() }),
+        ("cache_read", Usage { input: MILLION, cache_read: MILLION, ..Usage::default() }),
+    ];
+    kinds.iter().filter_map(|(kind, usage)| Some(((*kind).to_owned(), client.cost(usage)?.into()))).collect()
+}
+
+/// Where the tasks of the chosen benchmark are; none where they are not on this machine.
+#[must_use]
+pub fn data_file(resolved: &Resolved, here: &Path) -> Option<String> {
+    let relative = relative_file(resolved);
+    let places = resolved.conf.places(here, &relative);
+    if let Some(file) = places.iter().find(|file| file.is_file()) {
+        return Some(file.display().to_string());
+    }
+    built_in(resolved, &relative).map(|file| file.path)
+}
+
+fn relative_file(resolved: &Resolved) -> PathBuf {
+    let config = &resolved.config.benchmark;
+    let folder = config.data.data_dir.clone().unwrap_or_else(|| PathBuf::from("data").join(&config.name));
+    folder.join(&config.data.metadata_file)
+}
+
+/// The file as it came with the program.
+fn built_in(resolved: &Resolved, relative: &Path) -> Option<ConfFile> {
+    resolved.conf.read("", relative.to_str()?).ok().flatten()
+}
+
+fn dataset_of(
+    resolved: &Resolved,
+    here: &Path,
+    selection: &Selection,
+) -> Result<(String, Dataset), SuiteError> {
+    let config = &resolved.config.benchmark;
+    let reading = Reading { fields: &config.data.field_mapping, skip_bad: selection.skip_bad };
+    let sorted = |error| match error {
+        DatasetError::Bad(_) => SuiteError::BadRecords(error),
+        other => SuiteError::Dataset(other),
+    };
+    let from_file = |file: &Path| {
+        let dataset = dataset::load(file, reading).map_err(sorted)?;
+        Ok((file.display().to_string(), dataset))
+    };
+    if let Some(file) = &selection.file {
+        return from_file(file);
+    }
+    let relative = relative_file(resolved);
+    let places = resolved.conf.places(here, &relative);
+    if let Some(file) = places.iter().find(|file| file.is_file()) {
+        return from_file(file);
+    }
+    match built_in(resolved, &relative) {
+        Some(file) => {
+            let dataset = dataset::load_bytes(&file.path, file.bytes, None, reading).map_err(sorted)?;
+            Ok((file.path, dataset))
+        }
+        None => Err(SuiteError::NoTasks {
+            suite: config.name.clone(),
+            looked: places.iter().map(|place| place.display().to_string()).collect(),
+        }),
+    }
+}
+
+/// The judge of the chosen benchmark. A model is asked for a word, so that a wrong key is known at once.
+///
+/// # Errors
+///
+/// A judge that cannot be set up or does not take its key.
+pub async fn judge_of(resolved: &Resolved, wish: &JudgeWish) -> Result<Judge, SuiteError> {
+    let benchmark = &resolved.config.benchmark;
+    let suite = &benchmark.name;
+    let id = benchmark.judge.id.unwrap_or(JudgeId::Equivalence);
+    let Some(procedure) = procedure(id) else { return Ok(Judge::nobody(suite)) };
+    let config = match wish {
+        JudgeWish::Mock => return Ok(Judge::mock(suite, id)),
+        JudgeWish::Configured if benchmark.judge.mock => return Ok(Judge::mock(suite, id)),
+        JudgeWish::Configured => judge_config(&benchmark.judge, &procedure),
+        JudgeWish::Model(config) => (**config).clone(),
+    };
+    let template = resolved
+        .conf
+        .read("prompts", procedure.template)
+        .ok()
+        .flatten()
+        .and_then(|file| Some((file.text()?.to_owned(), file.path)))
+        .ok_or_else(|| PromptError {
+            file: format!("prompts/{}", procedure.template),
+            problem: "it is not there, or no text".to_owned(),
+        })?;
+    let prompt = JudgePrompt::new(&template.1, &template.0)?;
+    let client = LlmClient::from_config(&config, &resolved.environment)
+        .map_err(|problem| SuiteError::JudgeModel { suite: suite.clone(), problem })?;
+    let model = ModelJudge::new(client, procedure, prompt, benchmark.judge.votes);
+    model.check().await.map_err(SuiteError::Judge)?;
+    Ok(Judge::model(suite, id, model))
+}
+
+/// The configured model, else the procedure's reference model.
+fn judge_config(judge: &JudgeConfig, procedure: &Procedure) -> LlmConfig {
+    judge.llm.clone().unwrap_or_else(|| LlmConfig {
+        provider: "openai".to_owned(),
+        model_name: procedure.reference_model.to_owned(),
+        ..LlmConfig::default()
+    })
+}
+
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    known
+        .map(|candidate| (strsim::damerau_levenshtein(candidate, name), candidate))
+        .filter(|(distance, candidate)| *distance <= candidate.len().max(name.len()) / 3)
+        .min()
+        .map(|(_, candidate)| candidate.to_owned())
+}

@@ -1,0 +1,48 @@
+//! Servers whose tools ask a model: `tool-vqa`, `tool-transcribe`, `tool-reasoning`, each with a variant `-os`.
+//!
+//! Decides what the tools of these servers are called and what is sent to a model. Which model answers is decided by
+//! whoever hands one in; the variants differ in names and arguments only.
+
+mod kinds;
+mod media;
+mod reasoning;
+mod transcriber;
+mod transcription;
+mod vision;
+
+use rmcp::model::{CallToolResult, ContentBlock};
+
+pub use media::MediaOptions;
+pub use reasoning::server as reasoning_server;
+pub use transcriber::{Transcriber, TranscriberOptions};
+pub use transcription::{TranscriptionOptions, server as transcription_server};
+pub use vision::server as vision_server;
+
+use crate::{ModelAnswer, ModelError, ModelQuestion, ToolModel};
+
+/// What a model said, for the model that has asked for it.
+async fn answer(model: &dyn ToolModel, question: ModelQuestion) -> CallToolResult {
+    match model.ask(question).await {
+        Ok(ModelAnswer { text, .. }) if text.trim().is_empty() => failure(format!(
+            "The model {} gave no answer. Put the question in other words, or go on without it.",
+            model.name()
+        )),
+        Ok(ModelAnswer { text, cut: false, .. }) => CallToolResult::success(vec![ContentBlock::text(text)]),
+        Ok(ModelAnswer { text, cut: true, .. }) => {
+            let text =
+                format!("{text}\n\n[The answer was cut here: it was longer than the model may write.]");
+            CallToolResult::success(vec![ContentBlock::text(text)])
+        }
+        Err(error @ ModelError::TooLong(_)) => failure(format!("{error}. Ask something shorter.")),
+        Err(error @ ModelError::Unsupported(_)) => {
+            failure(format!("The model {} cannot be asked this: {error}.", model.name()))
+        }
+        Err(ModelError::Failed(problem)) => {
+            failure(format!("The model {} gave no answer: {problem}", model.name()))
+        }
+    }
+}
+
+fn failure(problem: String) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(problem)])
+}

@@ -1,0 +1,110 @@
+//! The servers `tool-vqa` and `tool-vqa-os`.
+//!
+//! Decides what a model that sees is asked.
+
+use std::sync::Arc;
+
+use rmcp::handler::server::wrapper::Parameters;
+use rmcp::model::CallToolResult;
+use rmcp::{ServerHandler, tool, tool_handler, tool_router};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::kinds::Sort;
+use super::media::MediaOptions;
+use super::{answer, failure};
+use crate::servers::schema;
+use crate::{InProcessServer, Media, ModelQuestion, ToolModel, in_process};
+
+const SYSTEM: &str = "Answer the question about the image or video. Say first what can be seen that bears on the question: \
+                      text word for word, numbers, names, colours, positions, counts. Then answer it. Where it cannot be \
+                      told from what is shown, say so; do not guess.";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct AboutMedia {
+    /// The path or the http(s) address of an image or a video.
+    media_path_or_url: String,
+    /// What to find out about it.
+    question: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct AboutImage {
+    /// The path or the http(s) address of an image.
+    image_path_or_url: String,
+    /// What to find out about it.
+    question: String,
+}
+
+/// The server of that name: with `-os` at its end it is for images and calls its argument `image_path_or_url`.
+#[must_use]
+pub fn server(name: &str, model: Arc<dyn ToolModel>, media: MediaOptions) -> Arc<dyn InProcessServer> {
+    let eyes = Arc::new(Eyes { model, media });
+    if name.ends_with("-os") {
+        in_process(name, move || ImageTools { eyes: Arc::clone(&eyes) })
+    } else {
+        in_process(name, move || MediaTools { eyes: Arc::clone(&eyes) })
+    }
+}
+
+struct Eyes {
+    model: Arc<dyn ToolModel>,
+    media: MediaOptions,
+}
+
+impl Eyes {
+    async fn look(&self, source: &str, question: String, wanted: &[Sort]) -> CallToolResult {
+        if question.trim().is_empty() {
+            return failure("Nothing was asked: `question` is empty.".into());
+        }
+        let (data, kind) = match self.media.load(source, wanted).await {
+            Ok(loaded) => loaded,
+            Err(problem) => return failure(problem),
+        };
+        let media = vec![Media { mime_type: kind.mime_type.to_owned(), data }];
+        let question =
+            ModelQuestion { system: Some(SYSTEM.to_owned()), text: question, media, max_tokens: None };
+        answer(&*self.model, question).await
+    }
+}
+
+#[derive(Clone)]
+struct MediaTools {
+    eyes: Arc<Eyes>,
+}
+
+#[tool_router]
+impl MediaTools {
+    #[tool(
+        description = "Answers a question about an image or a video.",
+        input_schema = schema::arguments::<AboutMedia>()
+    )]
+    async fn visual_question_answering(
+        &self,
+        Parameters(AboutMedia { media_path_or_url, question }): Parameters<AboutMedia>,
+    ) -> CallToolResult {
+        self.eyes.look(&media_path_or_url, question, &[Sort::Image, Sort::Video]).await
+    }
+}
+
+#[tool_handler(name = "tool-vqa")]
+impl ServerHandler for MediaTools {}
+
+#[derive(Clone)]
+struct ImageTools {
+    eyes: Arc<Eyes>,
+}
+
+#[tool_router]
+impl ImageTools {
+    #[tool(description = "Answers a question about an image.", input_schema = schema::arguments::<AboutImage>())]
+    async fn visual_question_answering(
+        &self,
+        Parameters(AboutImage { image_path_or_url, question }): Parameters<AboutImage>,
+    ) -> CallToolResult {
+        self.eyes.look(&image_path_or_url, question, &[Sort::Image]).await
+    }
+}
+
+#[tool_handler(name = "tool-vqa-os")]
+impl ServerHandler for ImageTools {}

@@ -1,0 +1,83 @@
+//! What cannot be run is said at the start, with the remedy; nothing is half-run, nothing overwritten.
+
+use crate::support::{Home, counting_model};
+
+#[tokio::test]
+async fn errors_at_the_start() {
+    let server = counting_model().await;
+    let home = Home::with_model(&server);
+    std::fs::write(
+        home.path("bad.jsonl"),
+        "{\"task_id\": \"1\", \"task_question\": \"Q?\"}\n{\"task_id\": \"2\"\n",
+    )
+    .unwrap();
+    std::fs::write(home.path("empty.jsonl"), "\n").unwrap();
+    std::fs::create_dir(home.path("foreign")).unwrap();
+    std::fs::write(home.path("foreign/thesis.txt"), "years of work").unwrap();
+    let tasks = home.tasks(2);
+    let tasks = tasks.to_str().unwrap();
+    for (arguments, parts) in [
+        (vec!["run", "gaia-validatoin"], vec!["gaia-validatoin", "Did you mean `gaia-validation`?"]),
+        (
+            vec!["run", "gaia-validation", "--judge", "mock"],
+            vec!["not here", "fathom-bench prepare gaia-validation"],
+        ),
+        (vec!["run", "absent.jsonl"], vec!["absent.jsonl", "cannot be read"]),
+        (vec!["run", "bad.jsonl"], vec!["bad.jsonl:2", "--skip-bad-lines"]),
+        (vec!["run", "empty.jsonl"], vec!["holds no tasks"]),
+        (vec!["run", tasks, "--task", "11"], vec!["tasks has no task 11"]),
+        (vec!["run", tasks, "--judge", "mock", "--out", "foreign"], vec!["foreign", "no benchmark run"]),
+        (vec!["run", tasks, "--judge", "nobody"], vec!["nobody"]),
+        (vec!["resume", "foreign"], vec!["no folder of a benchmark run"]),
+        (vec!["report", "foreign"], vec!["no folder of a benchmark run"]),
+        (vec!["score", "foreign"], vec!["no folder of a benchmark run"]),
+        (vec!["import", "foreign", "--out", "new"], vec!["no task logs"]),
+        (vec!["prepare", "smoke", "--from", "bad.jsonl"], vec!["no recipe for smoke"]),
+        (vec!["prepare", "frames", "--from", "absent.tsv", "--out", "new"], vec!["absent.tsv"]),
+    ] {
+        let said = home.run(&arguments).await.expect(2);
+        for part in parts {
+            assert!(said.stderr.contains(part), "{arguments:?} says {}", said.stderr);
+        }
+        assert!(said.stdout.is_empty(), "{}", said.stdout);
+    }
+    assert!(server.requests().is_empty());
+    let left: Vec<_> = std::fs::read_dir(home.path("foreign")).unwrap().flatten().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[tokio::test]
+async fn a_run_of_another_configuration_is_not_gone_on_with() {
+    let server = counting_model().await;
+    let home = Home::with_model(&server);
+    let tasks = home.tasks(2);
+    let tasks = tasks.to_str().unwrap();
+    home.run(&["run", tasks, "--judge", "mock", "--out", "out"]).await.expect(0);
+    let before = std::fs::read(home.path("out/results.jsonl")).unwrap();
+    for (more, part) in [
+        (["--epochs", "2"], "epochs: 1 there, 2 asked for"),
+        (["--limit", "1"], "tasks: 2 tasks there, 1 tasks asked for"),
+        (["-s", "agent.main_agent.max_turns=3"], "config.agent.main_agent.max_turns"),
+    ] {
+        let arguments = [vec!["run", tasks, "--judge", "mock", "--out", "out"], more.to_vec()].concat();
+        let said = home.run(&arguments).await.expect(2);
+        assert!(said.stderr.contains(part) && said.stderr.contains("--out"), "{}", said.stderr);
+    }
+    assert_eq!(std::fs::read(home.path("out/results.jsonl")).unwrap(), before);
+    // How many run at once is no other configuration.
+    home.run(&["run", tasks, "--judge", "mock", "--out", "out", "--max-concurrent", "1"]).await.expect(0);
+}
+
+#[tokio::test]
+async fn bad_lines_are_left_out_where_that_is_asked_for() {
+    let server = counting_model().await;
+    let home = Home::with_model(&server);
+    let tasks = home.tasks(3);
+    let text = std::fs::read_to_string(&tasks).unwrap();
+    std::fs::write(&tasks, text + "nonsense\n").unwrap();
+    let tasks = tasks.to_str().unwrap();
+    let said =
+        home.run(&["run", tasks, "--judge", "mock", "--skip-bad-lines", "--out", "out"]).await.expect(0);
+    assert!(said.stderr.contains("tasks.jsonl:4"), "{}", said.stderr);
+    assert!(said.stdout.contains("bad records left out  1"), "{}", said.stdout);
+}

@@ -1,0 +1,166 @@
+//! Starts the program in a home of its own and reads what it leaves behind.
+
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::scripted_server::{Reply, Request, ScriptedServer};
+
+/// A folder with nothing in it that a run could find by accident.
+pub(crate) struct Home {
+    dir: tempfile::TempDir,
+    options: Vec<String>,
+}
+
+/// What one call of the program came to.
+pub(crate) struct Said {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap(), options: Vec::new() }
+    }
+
+    /// A home whose model is the scripted server and whose only tools are those of the planner.
+    pub(crate) fn with_model(server: &ScriptedServer) -> Self {
+        let mut home = Self::new();
+        for set in [
+            "llm.provider=openai_compatible".to_owned(),
+            "llm.model_name=scripted".to_owned(),
+            "llm.api_key=test-key-0123456789".to_owned(),
+            format!("llm.base_url={}", server.base_url()),
+            "llm.max_context_length=100000".to_owned(),
+            "llm.retries.base_wait=0.01".to_owned(),
+            "agent.llm_retry_pause=0".to_owned(),
+            "agent.main_agent.tools=[task_planner]".to_owned(),
+        ] {
+            home = home.set(&set);
+        }
+        home
+    }
+
+    pub(crate) fn set(mut self, setting: &str) -> Self {
+        self.options.extend(["-s".to_owned(), setting.to_owned()]);
+        self
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Writes tasks `0`, `1`… whose right answers are their numbers; the answer of every third will be wrong.
+    pub(crate) fn tasks(&self, count: usize) -> PathBuf {
+        let lines: String = (0..count)
+            .map(|number| {
+                json!({
+                    "task_id": number.to_string(),
+                    "task_question": format!("Which number is number<{number}>?"),
+                    "ground_truth": number.to_string(),
+                    "Level": 1 + number % 2,
+                })
+                .to_string()
+                    + "\n"
+            })
+            .collect();
+        let file = self.path("tasks.jsonl");
+        std::fs::write(&file, lines).unwrap();
+        file
+    }
+
+    /// The command with the settings of this home behind its arguments, where it takes settings.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom-bench"));
+        command.args(arguments);
+        if arguments.first() == Some(&"run") {
+            command.args(&self.options);
+        }
+        command
+            .current_dir(self.dir.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.dir.path())
+            .env("FATHOM_LOCAL_SERVERS", "off")
+            // A secret is in no header: who goes on with a run has it in the environment.
+            .env("FATHOM_LLM__API_KEY", "test-key-0123456789")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        command
+    }
+
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Said {
+        Said::from(self.command(arguments).output().await.unwrap())
+    }
+
+    /// The rows of a run.
+    pub(crate) fn rows(&self, out: &str) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.path(out).join("results.jsonl")).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Rows of a run that goes on.
+    pub(crate) fn rows_so_far(&self, out: &str) -> usize {
+        let text = std::fs::read(self.path(out).join("results.jsonl")).unwrap_or_default();
+        text.iter().filter(|byte| **byte == b'\n').count()
+    }
+
+    /// The report that a run left in its folder.
+    pub(crate) fn report(&self, out: &str) -> Value {
+        json_of(&self.path(out).join("report.json"))
+    }
+}
+
+pub(crate) fn json_of(file: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Said {
+    #[track_caller]
+    pub(crate) fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        self
+    }
+}
+
+/// A model that makes one tool call, says that it knows, and answers with the number of the question; numbers that
+/// can be divided by three are answered wrong.
+pub(crate) async fn counting_model() -> ScriptedServer {
+    ScriptedServer::start_with(|request| reply_to(request)).await
+}
+
+pub(crate) fn reply_to(request: &Request) -> Reply {
+    let messages = request.body["messages"].as_array().unwrap();
+    let text = |message: &Value| match &message["content"] {
+        Value::String(text) => text.clone(),
+        parts => parts.to_string(),
+    };
+    let all: String = messages.iter().skip(1).map(|message| text(message)).collect();
+    let number: usize = all.split("number<").nth(1).unwrap().split('>').next().unwrap().parse().unwrap();
+    let answers = messages.iter().filter(|message| message["role"] == "assistant").count();
+    let reply = match answers {
+        0 => Reply::text(
+            "<use_mcp_tool>\n<server_name>task_planner</server_name>\n<tool_name>add_todo</tool_name>\n<arguments>\n\
+             {\"titles\": [\"look\"]}\n</arguments>\n</use_mcp_tool>",
+        ),
+        1 => Reply::text("I know enough."),
+        _ if number % 3 == 0 => Reply::text("\\boxed{wrong}"),
+        _ => Reply::text(format!("\\boxed{{{number}}}")),
+    };
+    reply.usage(100, 10)
+}
