@@ -44,8 +44,8 @@ impl Task {
         ["Level", "level", "category", "Category", "difficulty", "kind", "answer_type"].into_iter().find_map(
             |name| {
                 let inside = || self.metadata.get("metadata").and_then(|metadata| metadata.get(name));
-                let value = self.metadata.get(name).or_else(inside)?;
-                Some((name.to_lowercase(), scalar_text(value)?))
+                let value = self.metadata.get(name).and_then(scalar_text);
+                Some((name.to_lowercase(), value.or_else(|| inside().and_then(scalar_text))?))
             },
         )
     }

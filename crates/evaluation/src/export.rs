@@ -172,7 +172,7 @@ fn conversation(folder: &Path, row: &Row) -> Result<Option<Conversation>, Export
     let Some(record) = record_of(folder, row)? else { return Ok(None) };
     let text = trace::chatml(&record);
     let of_main = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let last = of_main.filter(|line| line["agent"] == "main").last();
+    let last = of_main.rev().find(|line| line["agent"] == "main");
     Ok(last.and_then(|mut line| {
         let Value::Array(mut messages) = line["messages"].take() else { return None };
         let first_reply = messages.iter().position(|message| message["role"] == "assistant")?;

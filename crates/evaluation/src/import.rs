@@ -108,7 +108,8 @@ pub fn import(from: &Path, suite: Option<&str>, out: &Path) -> Result<Imported, 
                     unreadable.push((file.display().to_string(), "it has no task_id".to_owned()));
                 }
                 Ok(log) if !seen.insert((log.task_id.clone(), epoch)) => {
-                    unreadable.push((file.display().to_string(), format!("task {} has another log", log.task_id)));
+                    unreadable
+                        .push((file.display().to_string(), format!("task {} has another log", log.task_id)));
                 }
                 Ok(log) => {
                     models.extend(model_of(&log));

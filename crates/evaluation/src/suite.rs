@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use core_protocol::Usage;
-use llm_providers::{LlmClient, LlmConfig, LlmError};
+use llm_providers::{Limiters, LlmClient, LlmConfig, LlmError, Registry};
 use pipeline::Pipeline;
 use pipeline::config::{ConfFile, JudgeConfig, JudgeId, Resolved};
 use serde_json::{Map, Value};
@@ -271,12 +271,16 @@ fn dataset_of(
     }
 }
 
-/// The judge of the chosen benchmark. A model is asked for a word, so that a wrong key is known at once.
+/// The judge of the chosen benchmark, which waits its turn among all that share the limiters. A model is asked for a word, so that a wrong key is known at once.
 ///
 /// # Errors
 ///
 /// A judge that cannot be set up or does not take its key.
-pub async fn judge_of(resolved: &Resolved, wish: &JudgeWish) -> Result<Judge, SuiteError> {
+pub async fn judge_of(
+    resolved: &Resolved,
+    wish: &JudgeWish,
+    limiters: &Limiters,
+) -> Result<Judge, SuiteError> {
     let benchmark = &resolved.config.benchmark;
     let suite = &benchmark.name;
     let id = benchmark.judge.id.unwrap_or(JudgeId::Equivalence);
@@ -298,7 +302,8 @@ pub async fn judge_of(resolved: &Resolved, wish: &JudgeWish) -> Result<Judge, Su
             problem: "it is not there, or no text".to_owned(),
         })?;
     let prompt = JudgePrompt::new(&template.1, &template.0)?;
-    let client = LlmClient::from_config(&config, &resolved.environment)
+    let client = Registry::builtin()
+        .client_sharing(&config, &resolved.environment, limiters)
         .map_err(|problem| SuiteError::JudgeModel { suite: suite.clone(), problem })?;
     let model = ModelJudge::new(client, procedure, prompt, benchmark.judge.votes);
     model.check().await.map_err(SuiteError::Judge)?;

@@ -64,9 +64,9 @@ pub use config::{ConcurrencyConfig, LlmConfig, RetryConfig, ToolProtocol};
 pub use data::Engine;
 pub use detect::{Detected, LocalServer, Probe, detect, probe_local_servers};
 pub use environment::Environment;
+pub use error::{Endpoint, LlmError, Origins, TimeoutStage, Unreachable};
 #[cfg(feature = "http")]
 pub use http::post_json;
-pub use error::{Endpoint, LlmError, Origins, TimeoutStage, Unreachable};
 pub use limiter::{Limiter, LimiterStatus, Limiters};
 pub use native_call::unreadable_arguments;
 #[cfg(feature = "http")]

@@ -159,6 +159,9 @@ impl Driver<'_> {
         };
         let mut told = Ok(());
         let mut observer = |event: CallEvent<'_>| {
+            if let CallEvent::Waited { wait } = &event {
+                ledger.held_back(*wait);
+            }
             if let (true, Some(body)) = (told.is_ok(), event_of(id, &event)) {
                 told = self.tell(position, body);
             }
@@ -412,6 +415,7 @@ impl Driver<'_> {
             llm_ms: millis(figures.llm),
             tool_ms: millis(figures.tools),
             overhead_ms: millis(wall.saturating_sub(figures.llm).saturating_sub(figures.tools)),
+            limiter_ms: millis(figures.limiter),
             failure_summaries: state.failures.clone(),
             citations: outcome.and_then(|outcome| outcome.citations.clone()),
             error: outcome.and_then(|outcome| outcome.error.clone()),

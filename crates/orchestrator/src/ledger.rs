@@ -34,6 +34,8 @@ pub(crate) struct Figures {
     pub(crate) nested_calls: ToolCallCounts,
     /// Time spent waiting for the model.
     pub(crate) llm: Duration,
+    /// Of that, waiting for a place among all who ask the same server.
+    pub(crate) limiter: Duration,
     /// Time spent waiting for tools and not for the model.
     pub(crate) tools: Duration,
 }
@@ -63,6 +65,7 @@ impl Ledger {
             unpriced: false,
             nested_calls: state.nested.tool_calls.clone(),
             llm: Duration::ZERO,
+            limiter: Duration::ZERO,
             tools: Duration::ZERO,
         };
         Self(Mutex::new(Entries {
@@ -111,6 +114,11 @@ impl Ledger {
             Waiting::Model => entries.figures.llm += time,
             Waiting::Tools => entries.figures.tools += time,
         }
+    }
+
+    /// Waiting for a place among all who ask the same server; it is part of waiting for the model.
+    pub(crate) fn held_back(&self, time: Duration) {
+        self.entries().figures.limiter += time;
     }
 
     /// The tool calls of a sub-agent that is over.

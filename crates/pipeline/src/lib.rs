@@ -16,8 +16,8 @@ pub mod scrub;
 mod servers;
 mod surroundings;
 pub mod telemetry;
-pub mod trace;
 pub mod tool_models;
+pub mod trace;
 pub mod web_tools;
 
 pub use articles::shipped;

@@ -182,6 +182,7 @@ fn figures(summary: &RunSummary) -> String {
         llm_ms: 0,
         tool_ms: 0,
         overhead_ms: 0,
+        limiter_ms: 0,
         ..summary.clone()
     };
     serde_json::to_string(&same).unwrap_or_default()

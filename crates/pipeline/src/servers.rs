@@ -103,7 +103,7 @@ impl Wiring<'_> {
                 }
             }
             if use_configured {
-                for spec in self.configured {
+                for spec in self.configured.iter().filter(|spec| !is_switched_off(spec)) {
                     if !servers.specs.iter().any(|known| known.name == spec.name) {
                         servers.specs.push(self.limited(spec.clone()));
                     }
@@ -133,6 +133,9 @@ impl Wiring<'_> {
             return Ok(true);
         }
         if let Some(spec) = self.configured.iter().find(|spec| spec.name == name) {
+            if let Some(error) = unavailable(self.configured, name) {
+                return Err(error);
+            }
             servers.specs.push(self.limited(spec.clone()));
             return Ok(true);
         }

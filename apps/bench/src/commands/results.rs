@@ -60,8 +60,8 @@ pub(crate) async fn score(arguments: ScoreArgs) -> anyhow::Result<Exit> {
     let header = store.header().clone();
     let mut around = around_of(&header.invocation, arguments.conf_dir, None);
     around.set.extend(arguments.set);
-    let resolved =
-        surroundings(&around, Some(&header.invocation.suite), &arguments.dir)?.resolve().map_err(shown)?;
+    let place = surroundings(&around, Some(&header.invocation.suite), &arguments.dir)?;
+    let resolved = place.resolve().map_err(shown)?;
     let selection = selection_of(&header);
     let suite = Suite::load(&resolved, &here()?, &selection)?;
     anyhow::ensure!(
@@ -69,7 +69,8 @@ pub(crate) async fn score(arguments: ScoreArgs) -> anyhow::Result<Exit> {
         "{} is not the dataset that the run was made from (its content differs)",
         suite.facts.file
     );
-    let judge = judge_of(&resolved, &judge_wish(arguments.judge.as_deref(), &around)?).await?;
+    let wish = judge_wish(arguments.judge.as_deref(), &around)?;
+    let judge = judge_of(&resolved, &wish, &place.limiters).await?;
     let tasks: BTreeMap<_, _> = suite.tasks.into_iter().map(|task| (task.task_id.clone(), task)).collect();
     let rows: Vec<Row> = store.rows().cloned().collect();
     // Figures of one run come from one judge.

@@ -63,9 +63,10 @@ pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<Exit> {
     for record in &suite.bad {
         note(&format!("left out: {record}"));
     }
-    let judge =
-        judge_of(first.resolved(), &judge_wish(arguments.judge.as_deref(), &arguments.around)?).await?;
-    let pipeline = surroundings(&around, Some(preset), &out)?.pipeline().await.map_err(shown)?;
+    let around = surroundings(&around, Some(preset), &out)?;
+    let wish = judge_wish(arguments.judge.as_deref(), &arguments.around)?;
+    let judge = judge_of(first.resolved(), &wish, &around.limiters).await?;
+    let pipeline = around.pipeline().await.map_err(shown)?;
     let header = suite.header(&pipeline, &judge, git_facts(), invocation);
     let store = Store::open(&out, header)?;
     carry_on(suite, pipeline, judge, store, arguments.allow_unjudged).await
@@ -80,22 +81,18 @@ pub(crate) async fn resume(arguments: ResumeArgs) -> anyhow::Result<Exit> {
     if let Some(most) = arguments.max_concurrent {
         around.set.push(format!("benchmark.execution.max_concurrent={most}"));
     }
-    let pipeline =
-        surroundings(&around, Some(&invocation.suite), &arguments.dir)?.pipeline().await.map_err(shown)?;
+    let around = surroundings(&around, Some(&invocation.suite), &arguments.dir)?;
+    let pipeline = around.pipeline().await.map_err(shown)?;
     let suite = Suite::load(pipeline.resolved(), &here()?, &selection_of(&header))?;
-    let judge = judge_of(pipeline.resolved(), &judge_wish(arguments.judge.as_deref(), &judging)?).await?;
+    let wish = judge_wish(arguments.judge.as_deref(), &judging)?;
+    let judge = judge_of(pipeline.resolved(), &wish, &around.limiters).await?;
     let asked = suite.header(&pipeline, &judge, git_facts(), invocation);
     let store = Store::open(&arguments.dir, asked)?;
     carry_on(suite, pipeline, judge, store, arguments.allow_unjudged).await
 }
 
 /// What was typed, less secrets.
-fn invocation(
-    suite: &str,
-    file: Option<PathBuf>,
-    around: &Around,
-    resolved: &Resolved,
-) -> Invocation {
+fn invocation(suite: &str, file: Option<PathBuf>, around: &Around, resolved: &Resolved) -> Invocation {
     let holds_secret = |set: &str| {
         let key = set.split('=').next().unwrap_or_default();
         is_secret_name(key.rsplit('.').next().unwrap_or_default().trim()) || resolved.redacted(set) != set

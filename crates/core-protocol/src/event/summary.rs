@@ -199,6 +199,9 @@ pub struct RunSummary {
     pub tool_ms: u64,
     /// The rest: what the framework itself took.
     pub overhead_ms: u64,
+    /// Of `llm_ms`, waiting for a place among all who ask the same server; an interrupted part of the run left out.
+    #[serde(default)]
+    pub limiter_ms: u64,
     /// Summaries of the passes that failed.
     pub failure_summaries: Vec<String>,
     /// The citations of a report; left out with a short answer.
@@ -233,6 +236,7 @@ impl RunSummary {
             llm_ms: 0,
             tool_ms: 0,
             overhead_ms: 0,
+            limiter_ms: 0,
             failure_summaries: Vec::new(),
             citations: None,
             error,

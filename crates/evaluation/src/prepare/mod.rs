@@ -192,7 +192,8 @@ fn copy_beside(original: &Path, folder: &Path, name: &str) -> Result<(), String>
     if !is_plain {
         return Err(format!("{name:?} is no name of a file beside the original"));
     }
-    let (source, target) = (original.parent().unwrap_or_else(|| Path::new(".")).join(name), folder.join(name));
+    let (source, target) =
+        (original.parent().unwrap_or_else(|| Path::new(".")).join(name), folder.join(name));
     if !source.is_file() || target.exists() {
         return Ok(());
     }

@@ -8,7 +8,14 @@ use serde_json::{Map, Number, Value};
 
 use super::{BadRecord, Record, RecordsError};
 
+/// The reader panics on some damaged files; that is an error like any other here.
 pub(super) fn records(name: &str, bytes: Vec<u8>) -> Result<Vec<Result<Record, BadRecord>>, RecordsError> {
+    std::panic::catch_unwind(|| read(name, bytes)).unwrap_or_else(|_| {
+        Err(RecordsError::Broken { file: name.to_owned(), problem: "the file is damaged".to_owned() })
+    })
+}
+
+fn read(name: &str, bytes: Vec<u8>) -> Result<Vec<Result<Record, BadRecord>>, RecordsError> {
     let broken = |error: parquet::errors::ParquetError| RecordsError::Broken {
         file: name.to_owned(),
         problem: format!(

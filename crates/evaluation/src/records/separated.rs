@@ -19,11 +19,11 @@ pub(super) fn records(
         .map(|field| field.trim().to_owned())
         .collect();
     let mut records = Vec::new();
-    for (index, row) in reader.records().enumerate() {
+    let mut lines = Lines { bytes, at: 0, line: 1 };
+    for row in reader.records() {
         records.push(match row {
             Ok(row) => {
-                let line =
-                    row.position().map_or(index + 2, |place| usize::try_from(place.line()).unwrap_or(0));
+                let line = lines.of(row.position());
                 if row.len() == header.len() {
                     Ok(Record { line, fields: fields(&header, &row) })
                 } else {
@@ -35,12 +35,35 @@ pub(super) fn records(
                 }
             }
             Err(error) => {
-                let line = error.position().map_or(index + 2, |at| usize::try_from(at.line()).unwrap_or(0));
+                let line = lines.of(error.position());
                 Err(BadRecord { file: name.to_owned(), line, problem: error.to_string() })
             }
         });
     }
     Ok(records)
+}
+
+/// Counts lines. The reader's own count is one short where lines end with CR LF, and takes empty lines before a record
+/// for its beginning.
+struct Lines<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    line: usize,
+}
+
+impl Lines<'_> {
+    /// The line on which a record begins; records are asked for in their order.
+    fn of(&mut self, place: Option<&csv::Position>) -> usize {
+        let begin =
+            place.and_then(|place| usize::try_from(place.byte()).ok()).unwrap_or(self.at).max(self.at);
+        let is_between = |byte: &u8| matches!(byte, b'\r' | b'\n');
+        let empty =
+            self.bytes.get(begin..).unwrap_or_default().iter().take_while(|byte| is_between(byte)).count();
+        let passed = self.bytes.get(self.at..begin + empty).unwrap_or_default();
+        self.line += passed.iter().filter(|byte| **byte == b'\n').count();
+        self.at = begin + empty;
+        self.line
+    }
 }
 
 fn fields(header: &[String], row: &csv::StringRecord) -> Map<String, Value> {

@@ -29,5 +29,9 @@ fn line(cells: impl Iterator<Item = String>) -> String {
 fn escaped(text: &str) -> String {
     let text = text.replace(char::is_control, " ");
     // `](` is what makes a link or a picture.
-    text.replace('\\', "\\\\").replace('|', "\\|").replace("](", "]\\(").replace('<', "&lt;").replace('*', "\\*")
+    text.replace('\\', "\\\\")
+        .replace('|', "\\|")
+        .replace("](", "]\\(")
+        .replace('<', "&lt;")
+        .replace('*', "\\*")
 }

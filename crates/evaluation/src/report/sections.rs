@@ -24,8 +24,9 @@ impl Section {
 pub(super) fn headline(report: &Report) -> String {
     let suite = &report.header.suite;
     if let Some(any) = &report.any_of {
+        let so_far = if report.complete { "" } else { " so far" };
         return format!(
-            "{suite}: {} of tasks right in any of at most {} epochs",
+            "{suite}: {} of tasks right in any of at most {} epochs{so_far}",
             estimate(&any.share),
             any.k
         );

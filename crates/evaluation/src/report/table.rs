@@ -28,8 +28,11 @@ fn aligned(section: &Section) -> String {
         .collect();
     let mut text = String::new();
     for row in rows() {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, width)| format!("{:<width$}", plain(cell), width = *width)).collect();
+        let cells: Vec<String> = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{:<width$}", plain(cell), width = *width))
+            .collect();
         text.push_str(&format!("  {}\n", cells.join("  ").trim_end()));
     }
     text

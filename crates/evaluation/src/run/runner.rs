@@ -130,7 +130,7 @@ impl SampleRunner for PipelineRunner {
         };
         Some(SampleRun {
             state,
-            limiter_ms: 0,
+            limiter_ms: report.summary.limiter_ms,
             summary: report.summary,
             run_id: Some(report.run_id),
             run_dir: Some(PathBuf::from("runs").join(run_id)),

@@ -114,10 +114,22 @@ fn objects_in(text: &str) -> Vec<Map<String, Value>> {
                 begin + values.byte_offset().max(1)
             }
             Some(Err(error)) if error.is_eof() => return Vec::new(),
+            // What a broken object holds is not looked at again: it goes on where the object broke.
+            Some(Err(error)) => begin + reached(text.get(begin..).unwrap_or_default(), &error),
             _ => begin + 1,
         };
     }
     objects
+}
+
+/// Where reading a text broke off: after its first byte, at the beginning of a character.
+fn reached(text: &str, error: &serde_json::Error) -> usize {
+    let line = match error.line() {
+        0 | 1 => 0,
+        line => text.match_indices('\n').nth(line - 2).map_or(0, |(at, _)| at + 1),
+    };
+    let at = (line + error.column()).saturating_sub(1).max(1);
+    (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }
 
 /// The value of a name, however its words are joined and whatever their case.
@@ -146,16 +158,20 @@ fn yes_or_no(value: &Value) -> Option<bool> {
 
 /// The first word of a value, where nothing after it leaves the choice open, as the template does and `yes and no`.
 fn text_yes_or_no(value: &str) -> Option<bool> {
-    let words: Vec<String> =
-        value.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
+    let words: Vec<String> = value
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
     let (first, rest) = words.split_first()?;
     let (said, opposite) = match first.as_str() {
         "yes" | "true" => (true, ["no", "false"]),
         "no" | "false" => (false, ["yes", "true"]),
         _ => return None,
     };
-    let is_open = rest.iter().any(|word| opposite.contains(&word.as_str()) || (said && OPEN.contains(&word.as_str())))
-        || value.contains(['?', '？']);
+    let is_open =
+        rest.iter().any(|word| opposite.contains(&word.as_str()) || (said && OPEN.contains(&word.as_str())))
+            || value.contains(['?', '？']);
     (!is_open).then_some(said)
 }
 

@@ -122,7 +122,7 @@ pub(super) fn read(form: Form, said: &str) -> Result<Judgement, NoVerdict> {
     let mut is_doubted = false;
     for line in said.lines() {
         let Some(verdict) = verdict_of_line(&form, line) else {
-            is_doubted |= sentences(line).any(|sentence| is_bad(&form, sentence));
+            is_doubted |= !is_unticked(line) && sentences(line).any(|sentence| is_bad(&form, sentence));
             continue;
         };
         if found.is_some_and(|before| before != verdict) {
@@ -134,6 +134,10 @@ pub(super) fn read(form: Form, said: &str) -> Result<Judgement, NoVerdict> {
         Some(Correct) if is_doubted => Err(NoVerdict::Contradiction),
         found => found.map(Judgement::from).ok_or(NoVerdict::NotInForm),
     }
+}
+
+fn is_unticked(line: &str) -> bool {
+    EMPTY_BOXES.iter().any(|empty| line.contains(empty))
 }
 
 /// The parts of a line that could say something by themselves.
@@ -149,10 +153,12 @@ fn is_bad(form: &Form, sentence: &str) -> bool {
 
 fn verdict_of_line(form: &Form, line: &str) -> Option<Verdict> {
     // A verdict is short, and a question is none.
-    if line.len() > 200 || line.contains(['?', '？']) || EMPTY_BOXES.iter().any(|empty| line.contains(empty)) {
+    if line.len() > 200 || line.contains(['?', '？']) || EMPTY_BOXES.iter().any(|empty| line.contains(empty))
+    {
         return None;
     }
-    let words = words_of(&TICKED_BOXES.iter().fold(line.to_owned(), |line, ticked| line.replace(ticked, " ")));
+    let words =
+        words_of(&TICKED_BOXES.iter().fold(line.to_owned(), |line, ticked| line.replace(ticked, " ")));
     let is_struck = line.contains(STRUCK) || line.trim_start().starts_with('!') || line.contains("~~");
     let mut rest: &[String] = &words;
     let mut concluded = false;

@@ -1,8 +1,8 @@
 //! Statistics against figures that Python's standard library gives (`cases/figures.py`), and by hand.
 
 use evaluation::figures::{
-    IntervalMethod, SetScore, calibration_error, clustered_mean, compare_paired, pass_all, pass_any, pass_figures,
-    set_figures, spread_over_runs,
+    IntervalMethod, SetScore, calibration_error, clustered_mean, compare_paired, pass_all, pass_any,
+    pass_figures, set_figures, spread_over_runs,
 };
 use serde_json::Value;
 
@@ -72,7 +72,8 @@ fn spread_of_runs() {
 #[test]
 fn pass_at_k_is_what_all_draws_give() {
     let reference = reference();
-    let cases = reference["pass"].as_array().unwrap().iter().chain(reference["pass_large"].as_array().unwrap());
+    let cases =
+        reference["pass"].as_array().unwrap().iter().chain(reference["pass_large"].as_array().unwrap());
     for case in cases {
         let (n, c, k) = (size(case, "n"), size(case, "c"), size(case, "k"));
         close(pass_any(n, c, k).unwrap(), number(case, "any"));
@@ -128,7 +129,8 @@ fn calibration_by_hand() {
 #[test]
 fn set_answers_by_hand() {
     let score = |found, expected, excess| Some(SetScore { found, expected, excess });
-    let figures = set_figures(&[score(2, 2, 0), score(2, 2, 2), score(0, 3, 1), score(1, 2, 0), None]).unwrap();
+    let figures =
+        set_figures(&[score(2, 2, 0), score(2, 2, 2), score(0, 3, 1), score(1, 2, 0), None]).unwrap();
     close(figures.fully_correct, 0.2);
     close(figures.correct_with_excess, 0.2);
     close(figures.fully_incorrect, 0.4);

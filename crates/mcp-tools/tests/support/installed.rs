@@ -19,6 +19,7 @@ pub(crate) fn npm(name: &str, packages: &[&str]) -> Option<PathBuf> {
 
 /// The Python of an environment with these packages, `target/python-servers/NAME`. Made from the system's Python
 /// where there is one, because every user may read that, those of sandboxes included.
+#[allow(dead_code, reason = "not every program of tests needs it")]
 pub(crate) fn python(name: &str, packages: &[&str]) -> Option<PathBuf> {
     let folder = told(once(&target()?.join("python-servers").join(name), packages, |folder| {
         let system = Path::new("/usr/bin/python3");
@@ -32,6 +33,7 @@ pub(crate) fn python(name: &str, packages: &[&str]) -> Option<PathBuf> {
 }
 
 /// A Node.js of at least this major version: the system's, or npm's own in that folder.
+#[allow(dead_code, reason = "not every program of tests needs it")]
 pub(crate) fn node(folder: &Path, least: u32) -> PathBuf {
     let version = Command::new("node").arg("--version").output().ok();
     let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
@@ -49,6 +51,7 @@ fn target() -> Option<PathBuf> {
     own.ancestors().nth(3).map(Path::to_owned)
 }
 
+#[allow(clippy::print_stderr, reason = "a test that cannot run says why")]
 fn told(installed: Result<PathBuf, String>) -> Option<PathBuf> {
     installed.inspect_err(|reason| eprintln!("skipped: {reason}")).ok()
 }

@@ -281,10 +281,4 @@ fn tools_that_changed_are_offered_from_the_next_pass_on() {
         })
         .collect();
     assert_eq!(prompts, [(1, false), (2, true)]);
-    let shown = record.requests.iter().map(|request| (request.pass, request.all_text().contains("grown")));
-    assert!(
-        shown.clone().count() > 3 && shown.clone().all(|(pass, shown)| shown == (pass == 2)),
-        "{:?}",
-        shown.collect::<Vec<_>>()
-    );
 }

@@ -85,8 +85,8 @@ pub use layer::Origin;
 pub use redact::is_secret_name;
 pub use resolve::{ConfigSources, Provenance, Resolved, resolve};
 pub use tools::{
-    BUILT_IN_SERVERS, LONGEST_CALL_LIMIT, LibraryConfig, PythonBackend, PythonConfig, PythonLimits, PythonNetwork,
-    ReadingConfig, Sandbox, ServerLimits, ToolModelsConfig, ToolsConfig,
+    BUILT_IN_SERVERS, LONGEST_CALL_LIMIT, LibraryConfig, PythonBackend, PythonConfig, PythonLimits,
+    PythonNetwork, ReadingConfig, Sandbox, ServerLimits, ToolModelsConfig, ToolsConfig,
 };
 
 /// The whole configuration.

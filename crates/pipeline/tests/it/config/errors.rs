@@ -102,7 +102,7 @@ const WRONG: [(&str, &str, &str, &str); 33] = [
     ("agent.limits.wall", "1h", "wrong_type", "expected a number, found the text `1h`"),
     ("agent.llm_retry_pause", "-1", "out_of_range", "0 or more"),
     ("agent.token_limit", "80k", "wrong_type", "expected a whole number, 0 or more"),
-    ("agent.sub_agents.browser.max_turns", "3", "out_of_range", "begins with `agent-`"),
+    ("agent.sub_agents.browser.tools", "[library]", "out_of_range", "begins with `agent-`"),
     ("agent.tool_selection", "[{from_turn: 1}]", "missing_value", "`server` must be given"),
     ("llm.temperature", "warm", "wrong_type", "expected a number"),
     ("llm.temperature", "3", "out_of_range", "from 0 to 2, found `3`"),
@@ -132,7 +132,7 @@ fn wrong_values_are_told_in_every_layer() {
         let line = keys.len();
         // A name that no agent can have is at fault where the agent begins, a bad item in its list.
         let path = match (key, value) {
-            ("agent.sub_agents.browser.max_turns", _) => "agent.sub_agents.browser",
+            ("agent.sub_agents.browser.tools", _) => "agent.sub_agents.browser",
             ("agent.main_agent.tool_blacklist", _) => "agent.main_agent.tool_blacklist[0]",
             ("agent.tool_selection", _) => "agent.tool_selection[0]",
             _ => key,
