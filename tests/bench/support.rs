@@ -141,7 +141,7 @@ impl Said {
 /// A model that makes one tool call, says that it knows, and answers with the number of the question; numbers that
 /// can be divided by three are answered wrong.
 pub(crate) async fn counting_model() -> ScriptedServer {
-    ScriptedServer::start_with(|request| reply_to(request)).await
+    ScriptedServer::start_with(reply_to).await
 }
 
 pub(crate) fn reply_to(request: &Request) -> Reply {
@@ -150,7 +150,7 @@ pub(crate) fn reply_to(request: &Request) -> Reply {
         Value::String(text) => text.clone(),
         parts => parts.to_string(),
     };
-    let all: String = messages.iter().skip(1).map(|message| text(message)).collect();
+    let all: String = messages.iter().skip(1).map(text).collect();
     let number: usize = all.split("number<").nth(1).unwrap().split('>').next().unwrap().parse().unwrap();
     let answers = messages.iter().filter(|message| message["role"] == "assistant").count();
     let reply = match answers {
@@ -159,7 +159,7 @@ pub(crate) fn reply_to(request: &Request) -> Reply {
              {\"titles\": [\"look\"]}\n</arguments>\n</use_mcp_tool>",
         ),
         1 => Reply::text("I know enough."),
-        _ if number % 3 == 0 => Reply::text("\\boxed{wrong}"),
+        _ if number.is_multiple_of(3) => Reply::text("\\boxed{wrong}"),
         _ => Reply::text(format!("\\boxed{{{number}}}")),
     };
     reply.usage(100, 10)

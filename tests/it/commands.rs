@@ -149,7 +149,7 @@ async fn tools_doctor_completions_and_the_rest() {
     }
     assert!(home.run(&["--version"]).await.stdout.starts_with("fathom "));
     let resumed = home.run(&["resume", "runs/x"]).await;
-    assert!(resumed.code == 2 && resumed.stderr.contains("does not resume"), "{}", resumed.stderr);
+    assert!(resumed.code == 2 && resumed.stderr.contains("not the directory of a run"), "{}", resumed.stderr);
 }
 
 #[tokio::test]

@@ -87,7 +87,7 @@ mod tests {
             (b"\xff\xd8\xff\xe0", Some("image/jpeg")),
             (b"RIFF\0\0\0\0WEBP", Some("image/webp")),
             (b"RIFF\0\0\0\0WAVEfmt ", Some("audio/wav")),
-            (b"XXXX\0\0\0\0WAVEfmt ", None),
+            (b"RIFX\0\0\0\0WAVEfmt ", None),
             (b"\0\0\0\x18ftypM4A ", Some("audio/mp4")),
             (b"\0\0\0\x18ftypisom", Some("video/mp4")),
             (b"\xff\xfb\x90", Some("audio/mpeg")),
