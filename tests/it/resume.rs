@@ -285,3 +285,21 @@ async fn spans_reach_a_collector() {
     assert_eq!(said.code, 2);
     assert!(said.stderr.contains("http://127.0.0.1:9"), "{}", said.stderr);
 }
+
+#[tokio::test]
+async fn a_run_tells_the_collector_that_the_environment_names() {
+    let server = ScriptedServer::start_with(next).await;
+    let home = Home::with_model(&server).with_research().set("agent.main_agent.max_turns=50");
+    let (address, got) = collector().await;
+    let mut command = home.command(&["ask", "--output", "json", "What?"]);
+    let said = Said::from(command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &address).output().await.unwrap());
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    let (_, body) = got.await.unwrap();
+    let spans = body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap();
+    assert_eq!(spans.len(), 2 + (TURNS + 2) + TURNS);
+    // One that is not there costs a note.
+    let mut command = home.command(&["ask", "--output", "json", "What?"]);
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9");
+    let said = Said::from(command.output().await.unwrap());
+    assert!(said.code == 0 && said.stderr.contains("http://127.0.0.1:9"), "{}", said.stderr);
+}

@@ -11,6 +11,7 @@ use core_protocol::event::{ErrorReport, EventBody, RunStatus, RunSummary};
 use core_protocol::{Message, Usage};
 use llm_providers::{CallEvent, ChatRequest, LlmError};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use crate::config::RunLimits;
 use crate::journal::{Journal, Known, NextTools, Verdict};
@@ -22,6 +23,7 @@ use crate::machine::{
     ModelReply, Step, ToolReport,
 };
 use crate::ports::{EventSink, Model, SinkError, Stamp, Tools};
+use crate::spans;
 use crate::sub_agents::SubAgents;
 
 /// Counting more text than this is moved off the async threads (about 2 ms of work).
@@ -75,6 +77,10 @@ impl Driver<'_> {
     }
 
     pub(crate) async fn drive_to_end(&self, machine: &mut Machine, ledger: &Ledger) -> Result<(), SinkError> {
+        self.steps(machine, ledger).instrument(spans::agent(self.agent)).await
+    }
+
+    async fn steps(&self, machine: &mut Machine, ledger: &Ledger) -> Result<(), SinkError> {
         loop {
             match self.journal.verdict(self.agent) {
                 Verdict::WentOn => {}
@@ -173,11 +179,13 @@ impl Driver<'_> {
             self.client.complete(&request, &mut observer).await
         };
         let waiting = ledger.wait(Waiting::Model);
-        let result = self.unless_interrupted(machine.in_loop(), talk).await;
+        let span = spans::chat(id);
+        let result = self.unless_interrupted(machine.in_loop(), talk.instrument(span.clone())).await;
         drop(waiting);
         told?;
         match result {
             Ok(Ok(outcome)) => {
+                spans::answered(&span, &outcome.completion);
                 self.spend(ledger, outcome.completion.usage, outcome.discarded);
                 machine.model_replied(ModelReply {
                     call: id,
@@ -187,7 +195,10 @@ impl Driver<'_> {
                     discarded: outcome.discarded,
                 });
             }
-            Ok(Err(error)) => machine.model_failed(failure_of(id, &error)),
+            Ok(Err(error)) => {
+                spans::failed(&span, error.kind());
+                machine.model_failed(failure_of(id, &error));
+            }
             // The head of the loop sees the cancellation or the limit and ends the run or the pass.
             Err(Interruption::Cancelled | Interruption::Wall) => machine.model_cut_off(),
         }
@@ -289,7 +300,12 @@ impl Driver<'_> {
         }
         let began = Instant::now();
         let _waiting = ledger.wait(Waiting::Tools);
-        let outcome = self.tools.call(&call.server, &call.tool, call.arguments.clone(), stop).await;
+        let span = spans::tool(&call.id, &call.server, &call.tool);
+        let work = self.tools.call(&call.server, &call.tool, call.arguments.clone(), stop);
+        let outcome = work.instrument(span.clone()).await;
+        if let Some(failure) = outcome.failure {
+            spans::failed(&span, failure.kind());
+        }
         ToolReport {
             error_kind: outcome.failure.map(|failure| failure.kind().to_owned()),
             curable: outcome.failure.is_some_and(mcp_tools::ToolFailure::is_curable),

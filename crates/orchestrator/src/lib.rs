@@ -12,6 +12,7 @@ mod ports;
 mod repair;
 pub mod retention;
 pub mod selection;
+mod spans;
 pub mod sub_agents;
 
 pub use config::{AgentConfig, AgentRole};

@@ -9,6 +9,7 @@ use core_protocol::event::{Event, RunStatus};
 use pipeline::{CassetteReport, Question, RunReport};
 use tokio_util::sync::CancellationToken;
 
+use super::collector;
 use crate::args::Output;
 use crate::environment::Context;
 use crate::exit::{self, Exit, Failure};
@@ -49,6 +50,7 @@ pub(crate) async fn run(
     progress.finish();
     let report = result?;
     tell(&report, form, style);
+    collector::tell(&pipeline, &report, style).await;
     Ok(exit::of_run(&report.summary).into())
 }
 

@@ -9,6 +9,7 @@ use pipeline::{Opened, RunReport, log::RunRecord};
 use tokio_util::sync::CancellationToken;
 
 use super::ask::{stop_on_signal, tell};
+use super::collector;
 use crate::args::Output;
 use crate::environment::Context;
 use crate::exit::{self, Failure};
@@ -51,6 +52,7 @@ pub(crate) async fn run(
     progress.finish();
     let report = result?;
     tell(&report, form, style);
+    collector::tell(&pipeline, &report, style).await;
     Ok(exit::of_run(&report.summary).into())
 }
 

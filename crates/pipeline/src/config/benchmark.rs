@@ -101,22 +101,13 @@ pub struct BenchmarkExecution {
     pub pass_at_k: u32,
     /// Whether the order of tasks is drawn from `seed`.
     pub shuffle: bool,
-    /// Most seconds of a sample without waiting for limiters; none: no limit.
-    pub working_time: Option<f64>,
     /// Further strings that must not stand in a tool's result.
     pub canaries: Vec<String>,
 }
 
 impl Default for BenchmarkExecution {
     fn default() -> Self {
-        Self {
-            max_tasks: None,
-            max_concurrent: 5,
-            pass_at_k: 1,
-            shuffle: false,
-            working_time: None,
-            canaries: Vec::new(),
-        }
+        Self { max_tasks: None, max_concurrent: 5, pass_at_k: 1, shuffle: false, canaries: Vec::new() }
     }
 }
 
