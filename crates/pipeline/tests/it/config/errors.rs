@@ -103,7 +103,7 @@ const WRONG: [(&str, &str, &str, &str); 33] = [
     ("agent.llm_retry_pause", "-1", "out_of_range", "0 or more"),
     ("agent.token_limit", "80k", "wrong_type", "expected a whole number, 0 or more"),
     ("agent.sub_agents.browser.tools", "[library]", "out_of_range", "begins with `agent-`"),
-    ("agent.tool_selection", "[{from_turn: 1}]", "missing_value", "`server` must be given"),
+    ("agent.tool_selection", "[{from_turn: 1}]", "out_of_range", "how many tools are shown"),
     ("llm.temperature", "warm", "wrong_type", "expected a number"),
     ("llm.temperature", "3", "out_of_range", "from 0 to 2, found `3`"),
     ("llm.base_url", "localhost:8000", "out_of_range", "http:// or https://"),
