@@ -131,7 +131,7 @@ pub fn import(from: &Path, suite: Option<&str>, out: &Path) -> Result<Imported, 
         suite: suite.map(str::to_owned).or(above).unwrap_or_else(|| "imported".to_owned()),
         dataset: DatasetFacts {
             file: from.display().to_string(),
-            sha256: digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
+            sha256: crate::hexadecimal(&digest.finalize()),
             tasks: task_ids.len(),
             bad_records: unreadable.len(),
         },

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use core_protocol::Usage;
 use llm_providers::{Limiters, LlmClient, LlmConfig, LlmError, Registry};
-use pipeline::Pipeline;
 use pipeline::config::{ConfFile, JudgeConfig, JudgeId, Resolved};
+use pipeline::{Pipeline, nearest_name};
 use serde_json::{Map, Value};
 
 use crate::dataset::{self, Dataset, DatasetError, Reading, Task};
@@ -144,7 +144,7 @@ impl Suite {
                 return Err(SuiteError::UnknownTask {
                     suite: config.name.clone(),
                     task_id: unknown.clone(),
-                    nearest: nearest(unknown, known.into_iter()),
+                    nearest: nearest_name(unknown, known).map(str::to_owned),
                 });
             }
             let chosen: BTreeSet<&String> = selection.task_ids.iter().collect();
@@ -317,12 +317,4 @@ fn judge_config(judge: &JudgeConfig, procedure: &Procedure) -> LlmConfig {
         model_name: procedure.reference_model.to_owned(),
         ..LlmConfig::default()
     })
-}
-
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
-    known
-        .map(|candidate| (strsim::damerau_levenshtein(candidate, name), candidate))
-        .filter(|(distance, candidate)| *distance <= candidate.len().max(name.len()) / 3)
-        .min()
-        .map(|(_, candidate)| candidate.to_owned())
 }

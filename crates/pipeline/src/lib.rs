@@ -27,5 +27,5 @@ pub use prompts::{PromptFacts, TemplatePrompts, TemplateSource};
 pub use replay::Replayed;
 pub use resume::{Interrupted, Opened, report_of};
 pub use run::{Pipeline, PipelineParts, Question, RunReport};
-pub use servers::{AVAILABLE, Servers, Wiring};
+pub use servers::{AVAILABLE, Servers, Wiring, nearest_name};
 pub use surroundings::{Configured, MCP_FILE, Options, Places, Surroundings};

@@ -3,34 +3,37 @@
 //! Decides the order in which things are set up and what a run leaves behind; the run itself is decided by
 //! `orchestrator`.
 
+mod opening;
+
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use core_protocol::ToolDefinition;
-use core_protocol::event::{EVENT_SCHEMA_VERSION, EventBody, RunSetup, RunSummary, ServerStatus, Versions};
+use core_protocol::event::{EventBody, RunSummary, ServerStatus};
 use llm_providers::{Limiters, LlmClient, LlmError, Registry, ToolProtocol};
 use mcp_tools::{ManagerOptions, ServerSpec, ToolManager, Transport};
 use orchestrator::config::ToolCallsPerTurn;
 use orchestrator::journal::{Journal, JournalSink, NoJournal, Past};
-use orchestrator::{Driver, EventSink, Machine, ModelFacts, Setup, SinkError, Stamp, Task, Tools};
+use orchestrator::{Driver, EventSink, Machine, ModelFacts, Setup, Stamp, Tools};
 use serde::Serialize;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use crate::agents::Agents;
-use crate::cassette::{self, CassetteChoice, CassetteReport, Replay, Tape};
+use crate::cassette::{CassetteChoice, CassetteReport, Replay};
 use crate::config::{FathomConfig, Origin, Resolved, is_secret_name};
 use crate::error::PipelineError;
-use crate::files::{self, Attachments};
-use crate::log::{BLOBS_NAME, Observer, RunLog};
+use crate::files;
+use crate::log::{BLOBS_NAME, Observer};
 use crate::prompts::{PromptFacts, TemplatePrompts};
-use crate::resume::{self, Interrupted};
+use crate::resume::Interrupted;
 use crate::scrub::Scrubber;
 use crate::servers::{Servers, Wiring};
 use crate::surroundings::Places;
+
+pub(crate) use opening::names_of;
+use opening::{Beginning, Opening};
 
 const OUTSIDE: Stamp<'static> = Stamp { pass: 0, turn: 0, agent: "main" };
 
@@ -108,30 +111,10 @@ impl Pipeline {
             Some(CassetteChoice::Record(path)) => (Some(path), None),
             Some(CassetteChoice::Replay(path)) => (None, Some(Replay::open(&path, &mut resolved, scrubber)?)),
         };
-        if let Some(replay) = replay {
-            let client = replay.client();
-            let model_choice = "from the cassette".to_owned();
-            return Ok(Self {
-                resolved,
-                places,
-                configured,
-                configured_in,
-                client,
-                model_choice,
-                record,
-                replay: Some(replay),
-                looked: OnceCell::new(),
-            });
-        }
-        let mut model_choice = "as configured".to_owned();
-        if resolved.config.llm.provider == "auto" {
-            let detected = llm_providers::detect(&resolved.environment, &resolved.config.llm).await;
-            resolved.config.llm = detected.config;
-            model_choice = detected.reason;
-        }
-        let client =
-            Registry::builtin().client_sharing(&resolved.config.llm, &resolved.environment, &limiters);
-        let client = client.map_err(|error| located(error, &resolved))?;
+        let (client, model_choice) = match &replay {
+            Some(replay) => (replay.client(), "from the cassette".to_owned()),
+            None => chosen_model(&mut resolved, &limiters).await?,
+        };
         Ok(Self {
             resolved,
             places,
@@ -140,7 +123,7 @@ impl Pipeline {
             client,
             model_choice,
             record,
-            replay: None,
+            replay,
             looked: OnceCell::new(),
         })
     }
@@ -162,6 +145,13 @@ impl Pipeline {
             // Whatever the configuration names as a model is not asked.
             looked: OnceCell::new_with(Some(())),
         }
+    }
+
+    /// The same with the folders of its runs in another place.
+    #[must_use]
+    pub fn keeping_runs_in(mut self, folder: PathBuf) -> Self {
+        self.places.runs = folder;
+        self
     }
 
     /// The model.
@@ -354,87 +344,6 @@ impl Pipeline {
         Ok(RunReport { run_id, run_dir, cassette, summary })
     }
 
-    /// What stands between the run and its model and tools: a cassette that is recorded or replayed, or nothing.
-    fn tape(
-        &self,
-        beginning: &Beginning,
-        date: &str,
-        tools: &ToolManager,
-        statuses: &[ServerStatus],
-        agents: &BTreeMap<String, Vec<String>>,
-        cancel: &CancellationToken,
-    ) -> Result<Tape, PipelineError> {
-        let live: Arc<dyn Tools> = Arc::new(tools.clone());
-        match (beginning, &self.record, &self.replay) {
-            (Beginning::New(_), _, Some(replay)) => Ok(Tape::replaying(replay, &self.client, cancel)),
-            (Beginning::New(new), Some(path), None) => {
-                let run = cassette::Beginning {
-                    path,
-                    question: &new.0.text,
-                    date,
-                    resolved: &self.resolved,
-                    scrubber: self.scrubber(),
-                    statuses,
-                    agents,
-                };
-                Tape::recording(&self.client, live, &run, cancel)
-            }
-            _ => Ok(Tape::none(&self.client, live)),
-        }
-    }
-
-    /// Opens the log and tells how the run begins, or that it goes on. Where it cannot go on, nothing is written.
-    fn open_log(
-        &self,
-        beginning: Beginning,
-        run_id: &str,
-        run_dir: &Path,
-        servers: Vec<ServerStatus>,
-        agents: &Agents,
-        (observer, cancel): (Option<Box<Observer>>, &CancellationToken),
-    ) -> Result<Opening, PipelineError> {
-        let unwritable = |source| write_error("the log of the run in", run_dir, source);
-        match beginning {
-            Beginning::New(new) => {
-                let (question, attachments) = *new;
-                let log = RunLog::create(run_dir, run_id, self.scrubber(), observer).map_err(unwritable)?;
-                let begun = log.emit(OUTSIDE, self.run_started(&question, &attachments, servers, agents));
-                let task = Task {
-                    question: question.text,
-                    attached_text: attachments.text,
-                    attached_media: attachments.media,
-                    files: names_of(&attachments.paths),
-                };
-                Ok(Opening { log, begun, task, past: None })
-            }
-            Beginning::Again(run) => {
-                // A cancelled start has no servers.
-                if !cancel.is_cancelled() {
-                    run.check_servers(&servers)?;
-                }
-                let files = names_of(&run.files);
-                let task = match run.task() {
-                    Some(task) => Task { files, ..task },
-                    None => {
-                        let attachments = files::read(&run.files, self.client.capabilities().images)?;
-                        Task {
-                            question: run.question.clone(),
-                            attached_text: attachments.text,
-                            attached_media: attachments.media,
-                            files,
-                        }
-                    }
-                };
-                let Interrupted { record, lock, past, .. } = *run;
-                let log = RunLog::reopen(&record, lock, self.scrubber(), observer).map_err(unwritable)?;
-                let versions =
-                    Versions { fathom: env!("CARGO_PKG_VERSION").to_owned(), schema: EVENT_SCHEMA_VERSION };
-                let goes_on = EventBody::RunResumed { void: past.void().to_vec(), versions };
-                Ok(Opening { log, begun: Ok(()), task, past: Some((past, goes_on)) })
-            }
-        }
-    }
-
     /// The servers that a run would use, started for a look. The caller shuts them down.
     ///
     /// # Errors
@@ -569,107 +478,24 @@ impl Pipeline {
         servers.filter_map(|(name, set)| Some((name.clone(), set.repeatable?))).collect()
     }
 
-    fn run_started(
-        &self,
-        question: &Question,
-        attachments: &Attachments,
-        servers: Vec<ServerStatus>,
-        agents: &Agents,
-    ) -> EventBody {
-        let (agent, llm) = self.resolved.chosen.clone();
-        let shown =
-            |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
-        let setup = RunSetup {
-            date: today(),
-            tools: agents.offered(),
-            prompts: resume::prompt_digests(&self.resolved),
-            docs: question.docs.iter().map(|folder| shown(folder)).collect(),
-            mcp_config: (!self.configured.is_empty()).then(|| shown(Path::new(&self.configured_in))),
-            conf_dir: self.resolved.conf.dir().map(shown),
-            llm,
-            agent,
-            here: shown(&self.places.here),
-            price: self.client.config().price.and_then(|price| serde_json::to_value(price).ok()),
-        };
-        EventBody::RunStarted {
-            question: question.text.clone(),
-            files: attachments.paths.iter().map(|path| path.display().to_string()).collect(),
-            config: self.resolved.to_json(),
-            versions: Versions { fathom: env!("CARGO_PKG_VERSION").to_owned(), schema: EVENT_SCHEMA_VERSION },
-            servers,
-            setup: Box::new(setup),
-        }
-    }
-
     fn scrubber(&self) -> Scrubber {
         scrubber_of(&self.resolved, &self.configured)
     }
+}
 
-    /// Makes the run's directory. Its name, where none is chosen, sorts by time and is unique.
-    fn open_run_dir(&self, chosen: Option<&str>) -> Result<(String, PathBuf), PipelineError> {
-        let root = &self.places.runs;
-        std::fs::create_dir_all(root).map_err(|source| write_error("the folder of runs", root, source))?;
-        loop {
-            let time = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
-            let drawn = || format!("{time}-{:06x}", random() & 0xff_ffff);
-            let run_id = chosen.map_or_else(drawn, str::to_owned);
-            let run_dir = root.join(&run_id);
-            match std::fs::create_dir(&run_dir) {
-                Ok(()) => {
-                    let run_dir = std::path::absolute(&run_dir).unwrap_or(run_dir);
-                    return Ok((run_id, run_dir));
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && chosen.is_none() => {}
-                Err(source) => return Err(write_error("the run's folder", &run_dir, source)),
-            }
-        }
+/// The configured model, or the one that is found, and why it was chosen.
+async fn chosen_model(
+    resolved: &mut Resolved,
+    limiters: &Limiters,
+) -> Result<(LlmClient, String), PipelineError> {
+    let mut choice = "as configured".to_owned();
+    if resolved.config.llm.provider == "auto" {
+        let detected = llm_providers::detect(&resolved.environment, &resolved.config.llm).await;
+        resolved.config.llm = detected.config;
+        choice = detected.reason;
     }
-}
-
-/// The names by which a report may cite files.
-pub(crate) fn names_of(files: &[PathBuf]) -> Vec<String> {
-    let name = |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
-    files.iter().flat_map(|path| [Some(path.display().to_string()), name(path)]).flatten().collect()
-}
-
-/// How a run begins.
-enum Beginning {
-    /// With a question and what its files say.
-    New(Box<(Question, Attachments)>),
-    /// Where it was interrupted.
-    Again(Box<Interrupted>),
-}
-
-impl Beginning {
-    /// Today, as the model is told it.
-    fn date(&self) -> String {
-        match self {
-            Self::New(_) => today(),
-            Self::Again(run) => run.setup.date.clone(),
-        }
-    }
-
-    /// Folders and files that the run's tools may read.
-    fn reading(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
-        match self {
-            Self::New(new) => (new.0.docs.clone(), new.1.paths.clone()),
-            Self::Again(run) => (run.docs(), run.files.clone()),
-        }
-    }
-}
-
-/// A run whose log is open.
-struct Opening {
-    log: RunLog,
-    /// Whether its first event could be kept.
-    begun: Result<(), SinkError>,
-    task: Task,
-    /// What the log has of it, and what is told before the first event that it has not.
-    past: Option<(Past, EventBody)>,
-}
-
-fn today() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
+    let client = Registry::builtin().client_sharing(&resolved.config.llm, &resolved.environment, limiters);
+    Ok((client.map_err(|error| located(error, resolved))?, choice))
 }
 
 /// The error of a setting, with the place that the setting was made at.
@@ -700,13 +526,4 @@ fn secrets_of(spec: &ServerSpec) -> Vec<&str> {
     };
     let marked = pairs.into_iter().flatten().filter(|(name, _)| is_secret_name(name));
     marked.map(|(_, value)| value.as_str()).chain(bearer).collect()
-}
-
-/// A number that no other process has drawn: the standard library seeds its hashers from the system.
-fn random() -> u64 {
-    std::hash::RandomState::new().build_hasher().finish()
-}
-
-fn write_error(what: &'static str, path: &Path, source: std::io::Error) -> PipelineError {
-    PipelineError::Write { what, path: path.display().to_string(), source }
 }

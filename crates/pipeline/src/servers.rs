@@ -21,24 +21,10 @@ use crate::surroundings::Places;
 
 /// Those of [`BUILT_IN_SERVERS`](crate::config::BUILT_IN_SERVERS) that this version brings along. A run goes on
 /// without the others.
-pub const AVAILABLE: &[&str] = &[
-    "library",
-    "tool-python",
-    "stateless_python",
-    "tool-reading",
-    "tool-reader",
-    "search_and_scrape_webpage",
-    "jina_scrape_llm_summary",
-    "tool-google-search",
-    "tool-sogou-search",
-    "tool-vqa",
-    "tool-vqa-os",
-    "tool-transcribe",
-    "tool-transcribe-os",
-    "tool-reasoning",
-    "tool-reasoning-os",
-    "task_planner",
-];
+pub const AVAILABLE: &[&str] = match BUILT_IN_SERVERS.split_last() {
+    Some((_to_come, available)) => available,
+    None => &[],
+};
 
 /// What servers are made from.
 pub struct Wiring<'a> {
@@ -285,12 +271,7 @@ impl Wiring<'_> {
         let configured = self.configured.iter().filter(|spec| !is_switched_off(spec));
         let mut known: Vec<String> = configured.map(|spec| spec.name.clone()).collect();
         known.extend(AVAILABLE.iter().map(|name| (*name).to_owned()));
-        let nearest = known
-            .iter()
-            .map(|candidate| (strsim::damerau_levenshtein(candidate, name), candidate))
-            .filter(|(distance, candidate)| *distance <= candidate.len().max(name.len()) / 3)
-            .min()
-            .map(|(_, candidate)| candidate.clone());
+        let nearest = nearest_name(name, known.iter().map(String::as_str)).map(str::to_owned);
         PipelineError::UnknownServer {
             key: key.to_owned(),
             name: name.to_owned(),
@@ -299,6 +280,18 @@ impl Wiring<'_> {
             known,
         }
     }
+}
+
+/// The name that was probably meant: the one with the fewest edits, where those are no more than a third of the longer
+/// of the two.
+#[must_use]
+pub fn nearest_name<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|name| (strsim::damerau_levenshtein(name, written), name))
+        .filter(|(distance, name)| *distance <= name.len().max(written.len()) / 3)
+        .min()
+        .map(|(_, name)| name)
 }
 
 fn is_switched_off(spec: &ServerSpec) -> bool {

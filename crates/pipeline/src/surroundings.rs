@@ -198,16 +198,7 @@ impl Surroundings {
         for warning in configured.warnings().iter().chain(&unknown_limits(&resolved, &configured.names())) {
             tracing::warn!("{warning}");
         }
-        let Configured { servers, origin, .. } = configured;
-        Pipeline::new(PipelineParts {
-            resolved,
-            places: self.places.clone(),
-            configured: servers,
-            configured_in: origin,
-            limiters: self.limiters.clone(),
-            cassette: self.options.cassette.clone(),
-        })
-        .await
+        Pipeline::new(self.parts(resolved, configured, self.options.cassette.clone())).await
     }
 }
 
@@ -222,17 +213,25 @@ impl Surroundings {
         let options = interrupted.options(&self.options)?;
         let began_like_this = Self { options, ..self.clone() };
         let resolved = began_like_this.resolve()?;
-        let Configured { servers, origin, .. } = began_like_this.configured(&resolved)?;
+        let configured = began_like_this.configured(&resolved)?;
         let resolved = interrupted.configuration(resolved, &self.options.sets)?;
-        Pipeline::new(PipelineParts {
+        Pipeline::new(self.parts(resolved, configured, None)).await
+    }
+
+    fn parts(
+        &self,
+        resolved: Resolved,
+        configured: Configured,
+        cassette: Option<CassetteChoice>,
+    ) -> PipelineParts {
+        PipelineParts {
             resolved,
             places: self.places.clone(),
-            configured: servers,
-            configured_in: origin,
+            configured: configured.servers,
+            configured_in: configured.origin,
             limiters: self.limiters.clone(),
-            cassette: None,
-        })
-        .await
+            cassette,
+        }
     }
 }
 

@@ -37,23 +37,7 @@ pub(crate) fn ls(around: &Around) -> anyhow::Result<Exit> {
             },
         ]);
     }
-    let widths: Vec<usize> = (0..5)
-        .map(|column| {
-            rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
-        })
-        .collect();
-    let text: String = rows
-        .iter()
-        .map(|row| {
-            let cells: Vec<String> = row
-                .iter()
-                .zip(&widths)
-                .map(|(cell, width)| format!("{cell:<width$}", width = *width))
-                .collect();
-            format!("{}\n", cells.join("  ").trim_end())
-        })
-        .collect();
-    output::result(&text, None)?;
+    output::result(&evaluation::report::aligned_columns(&rows), None)?;
     Ok(Exit::Done)
 }
 

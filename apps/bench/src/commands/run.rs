@@ -1,6 +1,6 @@
 //! `run` and `resume`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -42,10 +42,11 @@ pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<Exit> {
         around.set.push(format!("benchmark.execution.max_concurrent={most}"));
     }
     let preset = if file.is_some() { NO_SUITE } else { arguments.suite.as_str() };
-    // The model's name, which the default folder is named for, is known only when the configuration is.
-    let first = surroundings(&around, Some(preset), Path::new("."))?.pipeline().await.map_err(shown)?;
-    let invocation = invocation(preset, file.clone(), &around, first.resolved());
-    let out = arguments.out.clone().unwrap_or_else(|| default_folder(&first));
+    // The default folder is named for the model, which is known only when the configuration is.
+    let place = surroundings(&around, Some(preset), Path::new("."))?;
+    let pipeline = place.pipeline().await.map_err(shown)?;
+    let invocation = invocation(preset, file.clone(), &around, pipeline.resolved());
+    let out = arguments.out.clone().unwrap_or_else(|| default_folder(&pipeline));
     let selection = Selection {
         file,
         task_ids: arguments.tasks,
@@ -56,17 +57,16 @@ pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<Exit> {
         stop_on_pass: arguments.stop_on_pass,
         skip_bad: arguments.skip_bad_lines,
     };
-    let suite = Suite::load(first.resolved(), &here()?, &selection)?;
+    let suite = Suite::load(pipeline.resolved(), &here()?, &selection)?;
     for warning in &suite.warnings {
         note(&format!("warning: {warning}"));
     }
     for record in &suite.bad {
         note(&format!("left out: {record}"));
     }
-    let around = surroundings(&around, Some(preset), &out)?;
     let wish = judge_wish(arguments.judge.as_deref(), &arguments.around)?;
-    let judge = judge_of(first.resolved(), &wish, &around.limiters).await?;
-    let pipeline = around.pipeline().await.map_err(shown)?;
+    let judge = judge_of(pipeline.resolved(), &wish, &place.limiters).await?;
+    let pipeline = pipeline.keeping_runs_in(out.join("runs"));
     let header = suite.header(&pipeline, &judge, git_facts(), invocation);
     let store = Store::open(&out, header)?;
     carry_on(suite, pipeline, judge, store, arguments.allow_unjudged).await
@@ -159,11 +159,14 @@ async fn carry_on(
     let ids: Vec<String> = suite.tasks.iter().map(|task| task.task_id.clone()).collect();
     let all = samples_in_order(&ids, suite.epochs, suite.shuffle.then_some(suite.seed));
     let stops = suite.stop_on_pass.is_some();
-    let settled =
-        |id: &str| stops && store.rows().any(|row| row.sample.task_id == id && row.correct == Some(true));
+    let settled: BTreeSet<&str> = store
+        .rows()
+        .filter(|row| stops && row.correct == Some(true))
+        .map(|row| row.sample.task_id.as_str())
+        .collect();
     let waiting: Vec<_> = all
         .iter()
-        .filter(|sample| store.row(sample).is_none() && !settled(&sample.task_id))
+        .filter(|sample| store.row(sample).is_none() && !settled.contains(sample.task_id.as_str()))
         .cloned()
         .collect();
     let before = store.rows().count();

@@ -19,7 +19,7 @@ use crate::sample::{Judged, Row, SampleState};
 
 pub use html::to_html;
 pub use markdown::to_markdown;
-pub use table::to_table;
+pub use table::{aligned_columns, to_table};
 
 /// Version of the JSON report's shape.
 pub const REPORT_SCHEMA: u32 = 1;

@@ -19,8 +19,19 @@ pub fn to_table(report: &Report) -> String {
 
 fn aligned(section: &Section) -> String {
     let header: Vec<String> = section.columns.iter().map(|name| (*name).to_owned()).collect();
-    let rows = || std::iter::once(&header).filter(|header| !header.is_empty()).chain(&section.rows);
-    let columns = rows().map(Vec::len).max().unwrap_or(0);
+    let rows: Vec<&[String]> = std::iter::once(&header)
+        .filter(|header| !header.is_empty())
+        .chain(&section.rows)
+        .map(Vec::as_slice)
+        .collect();
+    aligned_columns(&rows).lines().map(|line| format!("  {line}\n")).collect()
+}
+
+/// Rows of cells as lines, each column as wide as its widest cell.
+#[must_use]
+pub fn aligned_columns<R: AsRef<[String]>>(rows: &[R]) -> String {
+    let rows = || rows.iter().map(AsRef::as_ref);
+    let columns = rows().map(<[String]>::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns)
         .map(|column| {
             rows().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -33,7 +44,8 @@ fn aligned(section: &Section) -> String {
             .zip(&widths)
             .map(|(cell, width)| format!("{:<width$}", plain(cell), width = *width))
             .collect();
-        text.push_str(&format!("  {}\n", cells.join("  ").trim_end()));
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
     }
     text
 }

@@ -28,8 +28,6 @@ pub struct SampleRun {
     pub run_id: Option<String>,
     /// Its folder, relative to that of the benchmark.
     pub run_dir: Option<PathBuf>,
-    /// Milliseconds of waiting for limiters.
-    pub limiter_ms: u64,
 }
 
 /// Runs samples.
@@ -61,9 +59,8 @@ pub fn run_folder(sample: &SampleId) -> String {
     if plain == *id {
         return format!("{plain}-e{}", sample.epoch);
     }
-    let digest: String =
-        Sha256::digest(id.as_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-    format!("{plain}-{digest}-e{}", sample.epoch)
+    let digest = crate::hexadecimal(&Sha256::digest(id.as_bytes()));
+    format!("{plain}-{}-e{}", digest.get(..8).unwrap_or_default(), sample.epoch)
 }
 
 impl PipelineRunner {
@@ -119,7 +116,6 @@ impl SampleRunner for PipelineRunner {
                     summary: RunSummary::never_begun(Some(error)),
                     run_id: None,
                     run_dir: None,
-                    limiter_ms: 0,
                 });
             }
         };
@@ -130,7 +126,6 @@ impl SampleRunner for PipelineRunner {
         };
         Some(SampleRun {
             state,
-            limiter_ms: report.summary.limiter_ms,
             summary: report.summary,
             run_id: Some(report.run_id),
             run_dir: Some(PathBuf::from("runs").join(run_id)),

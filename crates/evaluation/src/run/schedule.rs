@@ -199,7 +199,7 @@ impl Schedule {
 
 /// The row of a finished run, not judged yet.
 fn row_of(sample: &SampleId, task: &Task, run: SampleRun) -> Row {
-    let SampleRun { state, summary, run_id, run_dir, limiter_ms } = run;
+    let SampleRun { state, summary, run_id, run_dir } = run;
     Row {
         sample: sample.clone(),
         state,
@@ -217,7 +217,7 @@ fn row_of(sample: &SampleId, task: &Task, run: SampleRun) -> Row {
         usage: summary.usage,
         cost_usd: summary.cost_usd,
         wall_ms: summary.wall_ms,
-        working_ms: summary.wall_ms.saturating_sub(limiter_ms),
+        working_ms: summary.wall_ms.saturating_sub(summary.limiter_ms),
         run_id,
         run_dir,
         error: summary.error,

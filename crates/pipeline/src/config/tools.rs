@@ -246,7 +246,7 @@ impl Default for LibraryConfig {
     }
 }
 
-/// The servers that the program brings along.
+/// The servers that the program brings along, the one that is still to come last.
 pub const BUILT_IN_SERVERS: [&str; 17] = [
     "library",
     "tool-reading",

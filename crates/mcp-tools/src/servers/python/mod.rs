@@ -16,6 +16,7 @@ use crate::{InProcessServer, serve_handler};
 
 pub use crate::sandbox::{SandboxLayer, SandboxLimits, SandboxMode, SandboxReport};
 
+mod arguments;
 mod download;
 #[cfg(feature = "e2b")]
 pub mod e2b;

@@ -18,6 +18,7 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::PythonError;
+use super::arguments::{DownloadFile, DownloadFromInternet, RunCommand, RunPythonCode, UploadFile};
 use super::download;
 use super::sandboxes::{DEFAULT_ID, Place, Sandboxes};
 use super::scratch;
@@ -28,52 +29,6 @@ use crate::servers::{paths, schema};
 struct CreateSandbox {
     /// Seconds without a call after which the sandbox ends. May be left out.
     timeout: Option<f64>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct RunPythonCode {
-    /// The Python code. The value of its last expression is shown, and all that it prints.
-    code_block: String,
-    /// The id that create_sandbox gave. Left out: the default sandbox.
-    sandbox_id: Option<String>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct RunCommand {
-    /// The shell command.
-    command: String,
-    /// The id that create_sandbox gave. Left out: the default sandbox.
-    sandbox_id: Option<String>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct UploadFile {
-    /// The id that create_sandbox gave. Left out: the default sandbox.
-    sandbox_id: Option<String>,
-    /// The local file to copy.
-    local_file_path: String,
-    /// Where to put it in the sandbox. Left out: under its own name.
-    sandbox_file_path: Option<String>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct DownloadFromInternet {
-    /// The id that create_sandbox gave. Left out: the default sandbox.
-    sandbox_id: Option<String>,
-    /// The address of the file.
-    url: String,
-    /// Where to put it in the sandbox. Left out: under its own name.
-    sandbox_file_path: Option<String>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct DownloadFile {
-    /// The id that create_sandbox gave. Left out: the default sandbox.
-    sandbox_id: Option<String>,
-    /// The file in the sandbox.
-    sandbox_file_path: String,
-    /// The name of the local copy. Left out: the same name.
-    local_filename: Option<String>,
 }
 
 #[derive(Debug, Clone)]

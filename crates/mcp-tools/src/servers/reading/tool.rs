@@ -147,32 +147,11 @@ fn local_path(uri: &str) -> Result<PathBuf, String> {
                     "`{uri}` names another machine; give a path on this one, like file:///dir/name."
                 ));
             }
-            Ok(PathBuf::from(unescaped(path)))
+            Ok(PathBuf::from(super::convert::percent::percent_decoded(path)))
         }
         _ if uri.is_empty() => Err("`uri` is empty; give the path of a document.".into()),
         _ => Ok(Path::new(uri).to_owned()),
     }
-}
-
-/// `%20` and the like.
-fn unescaped(path: &str) -> String {
-    let bytes = path.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let digits = bytes.get(at + 1..at + 3).and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.filter(|_| byte == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(escaped) => {
-                out.push(escaped);
-                at += 3;
-            }
-            None => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// The part from `offset`, with a note where it is not the whole.

@@ -5,6 +5,7 @@
 use super::html;
 use super::layout::{Blocks, one_line};
 use super::package::{Package, resolve};
+use super::percent::percent_decoded;
 use super::xml::{Element, unescaped};
 use super::{Converted, Converter, Problem, Source, encoding};
 
@@ -73,22 +74,5 @@ impl Converter for Epub {
 
 /// `%20` and the like, and what is written for `&`.
 fn decoded(href: &str) -> String {
-    let href = unescaped(href.split('#').next().unwrap_or_default());
-    let bytes = href.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let digits = bytes.get(at + 1..at + 3).and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.filter(|_| byte == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(escaped) => {
-                out.push(escaped);
-                at += 3;
-            }
-            None => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    percent_decoded(&unescaped(href.split('#').next().unwrap_or_default()))
 }

@@ -19,6 +19,7 @@ mod odf;
 mod office;
 mod package;
 mod pdf;
+pub(super) mod percent;
 mod pptx;
 mod spreadsheet;
 mod table;

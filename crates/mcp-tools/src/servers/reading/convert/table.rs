@@ -2,6 +2,8 @@
 //!
 //! Decides the delimiter and how a table is written in Markdown.
 
+use super::layout::push_cell;
+
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
 /// The table; none where the text has no rows of two columns or more.
@@ -48,17 +50,6 @@ fn each_row(text: &str, delimiter: u8, mut take: impl FnMut(&csv::StringRecord))
         take(&row);
     }
     Some(())
-}
-
-fn push_cell(out: &mut String, cell: &str) {
-    for character in cell.trim().chars() {
-        match character {
-            '|' => out.push_str("\\|"),
-            '\r' => {}
-            '\n' => out.push_str("<br>"),
-            other => out.push(other),
-        }
-    }
 }
 
 /// The delimiter that splits the first lines most evenly: in the most lines, then the most often.
