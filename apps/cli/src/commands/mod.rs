@@ -1,6 +1,7 @@
 //! What the commands do, one file each.
 
 mod ask;
+mod attend;
 mod collector;
 pub(crate) mod completions;
 mod config;

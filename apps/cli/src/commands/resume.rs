@@ -2,19 +2,15 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use core_protocol::event::{Event, RunStatus};
+use core_protocol::event::RunStatus;
 use pipeline::{Opened, RunReport, log::RunRecord};
-use tokio_util::sync::CancellationToken;
 
-use super::ask::{stop_on_signal, tell};
-use super::collector;
+use super::attend::{attended, tell};
 use crate::args::Output;
 use crate::environment::Context;
 use crate::exit::{self, Failure};
 use crate::output::{self, Look, Style};
-use crate::progress::Progress;
 
 pub(crate) async fn run(
     context: &Context,
@@ -38,22 +34,8 @@ pub(crate) async fn run(
         );
         output::note(&style.paint(Look::Dim, &line));
     }
-    let progress = Arc::new(Progress::new(style, pipeline.config().agent.main_agent.max_turns));
-    let shown = Arc::clone(&progress);
-    let observer = Box::new(move |event: &Event, line: &str| {
-        shown.show(event);
-        if form == Output::Events {
-            output::line(line);
-        }
-    });
-    let cancel = CancellationToken::new();
-    stop_on_signal(cancel.clone());
-    let result = pipeline.resume(*interrupted, cancel, Some(observer)).await;
-    progress.finish();
-    let report = result?;
-    tell(&report, form, style);
-    collector::tell(&pipeline, &report, style).await;
-    Ok(exit::of_run(&report.summary).into())
+    attended(&pipeline, form, style, |cancel, observer| pipeline.resume(*interrupted, cancel, Some(observer)))
+        .await
 }
 
 /// The result of a run that is over, and the exit code that it had.
