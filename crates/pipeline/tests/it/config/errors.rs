@@ -159,7 +159,7 @@ fn unknown_keys_are_told_with_the_nearest() {
         ("agent.max_turns", "`agent.main_agent.max_turns`"),
         ("agent.tools", "Did you mean `agent.main_agent.tools` or `tools`?"),
         ("agent.keep_tool_results", "Did you mean `keep_tool_result`?"),
-        ("agent.limits.money", "there are wall, tokens, cost"),
+        ("agent.limits.money", "there are wall, working_time, tokens, cost"),
         ("llm.openai_base_url", "Did you mean `base_url`?"),
         ("llm.model", "Did you mean `model_name`?"),
         ("llm.retries.max_retries", "Did you mean `max_tries`?"),

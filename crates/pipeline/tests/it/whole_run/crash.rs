@@ -141,6 +141,41 @@ async fn passes_and_parallel_calls_cut_anywhere() {
     check_cuts(&lab, "Who?", (0, 1), sorted).await;
 }
 
+/// The older part of the conversation is summed up again and again, facts are kept apart, tools come and go.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn summaries_and_findings_cut_anywhere() {
+    let script = |shown: &Shown| {
+        let seen = shown.digest;
+        match shown.replies {
+            _ if shown.last.contains("sum up this conversation") => {
+                format!("Summed up at {seen}: nothing was found. Sources: none.")
+            }
+            _ if shown.is_last() => "It is \\boxed{60}.".to_owned(),
+            replies if replies % 3 == 1 => {
+                let fact = json!({ "name": format!("at {seen}"), "text": "nothing", "source": "https://example.org" });
+                call("findings", "record_finding", &fact)
+            }
+            replies => search(&format!("{replies} {seen}")),
+        }
+    };
+    let lab = Lab::new(
+        script,
+        &[
+            "agent.main_agent.max_turns=8",
+            "agent.summarize_every=2",
+            "agent.findings=true",
+            "agent.keep_tool_result=1",
+            "agent.tool_selection=[{server: research, tools: [scrape_website], from_turn: 4}]",
+        ],
+    );
+    let whole = lab.ask("Who?").await;
+    let record = RunRecord::read(&whole.run_dir).unwrap();
+    let counts = count(&record);
+    assert!(counts["compressed"] >= 2 && counts["finding"] >= 1, "{counts:?}");
+    lab.forget();
+    check_cuts(&lab, "Who?", (0, 1), essence).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sub_agents_cut_anywhere() {
     let script = |shown: &Shown| {

@@ -32,6 +32,8 @@ pub(crate) struct Shown {
     pub(crate) system: String,
     pub(crate) first: String,
     pub(crate) last: String,
+    /// Of all messages: what differs from one request to the next.
+    pub(crate) digest: u32,
     /// Whether a rollback hint stands at the end.
     pub(crate) hinted: bool,
     /// Whether the run shall come to its end.
@@ -83,6 +85,7 @@ impl Provider for Scripted {
             system: request.system.to_string(),
             first: request.messages.first().map(text).unwrap_or_default(),
             last: request.messages.last().map(text).unwrap_or_default(),
+            digest: digest_of(request.messages.iter().map(text)),
             hurry: self.hurry.load(Ordering::Relaxed),
             hinted: request.messages.last().is_some_and(|message| message.content.len() > 1),
         };
@@ -97,6 +100,10 @@ impl Provider for Scripted {
         let events = vec![Ok(StreamEvent::TextDelta(said)), Ok(StreamEvent::Done(Box::new(completion)))];
         Ok(Box::pin(futures_util::stream::iter(events)))
     }
+}
+
+fn digest_of(texts: impl Iterator<Item = String>) -> u32 {
+    texts.flat_map(String::into_bytes).fold(1, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)))
 }
 
 /// Searches, reads, and does something that must not be done twice.
@@ -271,7 +278,9 @@ pub(crate) fn essence(record: &RunRecord) -> Vec<String> {
     let told = |event: &Event| {
         let mut value = serde_json::to_value(event).unwrap();
         match &event.body {
-            EventBody::RunResumed { .. } | EventBody::LlmRetry { .. } => return None,
+            EventBody::RunResumed { .. } | EventBody::LlmRetry { .. } | EventBody::LlmWaited { .. } => {
+                return None;
+            }
             EventBody::RunStarted { .. } => value = serde_json::json!({ "type": "run_started" }),
             EventBody::RunFinished(summary) => {
                 value = serde_json::json!({ "answer": summary.answer, "turns": summary.turns, "usage": summary.usage,
@@ -281,7 +290,7 @@ pub(crate) fn essence(record: &RunRecord) -> Vec<String> {
         }
         let fields = value.as_object_mut().unwrap();
         // Token counts learn from what servers say, one call behind or not.
-        for name in ["seq", "ts", "run_id", "ms", "params", "estimated", "counts"] {
+        for name in ["seq", "ts", "run_id", "ms", "params", "estimated", "counts", "before", "after"] {
             fields.shift_remove(name);
         }
         Some(value.to_string())
