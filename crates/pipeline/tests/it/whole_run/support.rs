@@ -278,9 +278,7 @@ pub(crate) fn essence(record: &RunRecord) -> Vec<String> {
     let told = |event: &Event| {
         let mut value = serde_json::to_value(event).unwrap();
         match &event.body {
-            EventBody::RunResumed { .. } | EventBody::LlmRetry { .. } | EventBody::LlmWaited { .. } => {
-                return None;
-            }
+            EventBody::RunResumed { .. } | EventBody::LlmRetry { .. } => return None,
             EventBody::RunStarted { .. } => value = serde_json::json!({ "type": "run_started" }),
             EventBody::RunFinished(summary) => {
                 value = serde_json::json!({ "answer": summary.answer, "turns": summary.turns, "usage": summary.usage,
