@@ -79,3 +79,83 @@ async fn a_wrong_key_of_the_judge_stops_the_run_before_it_begins() {
     assert!(said.stderr.contains("judge") && said.stderr.contains("--judge mock"), "{}", said.stderr);
     assert!(model.requests().is_empty() && !home.path("out").exists());
 }
+
+/// Says that every answer is wrong, or is down.
+async fn switchable(works: &Arc<AtomicBool>) -> ScriptedServer {
+    let works = Arc::clone(works);
+    ScriptedServer::start_with(move |_| {
+        if works.load(Ordering::SeqCst) { Reply::text("Incorrect").usage(50, 2) } else { Reply::status(500) }
+    })
+    .await
+}
+
+/// Who judged, by the rows.
+fn judges(home: &Home) -> Vec<String> {
+    let mut judges: Vec<String> = home
+        .rows("out")
+        .iter()
+        .filter_map(|row| row["judgement"]["transcript"]["judge"].as_str().map(str::to_owned))
+        .collect();
+    judges.sort();
+    judges.dedup();
+    judges
+}
+
+#[tokio::test]
+async fn figures_come_from_one_judge() {
+    let model = counting_model().await;
+    let works = Arc::new(AtomicBool::new(false));
+    let judge = switchable(&works).await;
+    let home = judged_by(Home::with_model(&model), &judge);
+    let tasks = home.tasks(6);
+    let run = ["run", tasks.to_str().unwrap(), "--out", "out"];
+    let with_mock = [&run[..], &["--judge", "mock"]].concat();
+    home.run(&with_mock).await.expect(0);
+    assert_eq!(judges(&home), ["mock"]);
+    let at_first = home.rows("out");
+
+    // Going on: with the judge of before without saying so, with another one not.
+    home.run(&["resume", "out"]).await.expect(0);
+    let said = home.run(&run).await.expect(2);
+    for part in ["judged by mock", "equivalence judge-1", "fathom-bench score out --judge"] {
+        assert!(said.stderr.contains(part), "{part:?} is not in {}", said.stderr);
+    }
+    assert_eq!(home.rows("out"), at_first);
+
+    // Another judge that is down changes nothing.
+    let score =
+        ["score", "out", "--judge", "suite", "-s", "benchmark.judge.llm.api_key=judge-key-0123456789"];
+    let said = home.run(&score).await.expect(1);
+    assert!(said.stderr.contains("nothing was changed"), "{}", said.stderr);
+    assert_eq!(home.rows("out"), at_first);
+    assert_eq!(home.report("out")["header"]["judge"]["judge"], "mock");
+
+    // One that works judges every answer; the old verdicts are kept beside, the report is of now.
+    works.store(true, Ordering::SeqCst);
+    let said = home.run(&score).await.expect(0);
+    assert!(said.stderr.contains("results.by-mock.jsonl"), "{}", said.stderr);
+    assert_eq!(judges(&home), ["equivalence"]);
+    let kept = std::fs::read_to_string(home.path("out/results.by-mock.jsonl")).unwrap();
+    assert_eq!(kept.lines().count(), 6);
+    assert_eq!(home.report("out")["header"]["judge"]["model"], "judge-1");
+    // And is the judge of this run from now on.
+    let key = "benchmark.judge.llm.api_key=judge-key-0123456789";
+    home.run(&["resume", "out", "-s", key]).await.expect(0);
+    home.run(&with_mock).await.expect(2);
+}
+
+#[tokio::test]
+async fn a_report_is_of_the_last_verdicts() {
+    let model = counting_model().await;
+    let works = Arc::new(AtomicBool::new(false));
+    let judge = switchable(&works).await;
+    let home = judged_by(Home::with_model(&model), &judge);
+    let tasks = home.tasks(3);
+    home.run(&["run", tasks.to_str().unwrap(), "--out", "out"]).await.expect(1);
+    assert!(home.report("out")["accuracy"].is_null());
+    works.store(true, Ordering::SeqCst);
+    home.run(&["score", "out", "-s", "benchmark.judge.llm.api_key=judge-key-0123456789"]).await.expect(0);
+    assert!(home.report("out")["accuracy"].is_object());
+    let page = std::fs::read_to_string(home.path("out/report.html")).unwrap();
+    assert!(!page.contains("no figure"), "the page is of before");
+}

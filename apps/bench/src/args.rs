@@ -129,9 +129,12 @@ pub(crate) struct ResumeArgs {
     /// Samples at a time
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_concurrent: Option<u32>,
-    /// Who judges, as for run
-    #[arg(long, value_name = "mock|NAME")]
+    /// Who judges, as for run; by default who was to judge when the run was begun
+    #[arg(long, value_name = "suite|mock|NAME")]
     pub(crate) judge: Option<String>,
+    /// Set one key: a secret, or where the model is served now
+    #[arg(short = 's', long = "set", value_name = "KEY.PATH=VALUE")]
+    pub(crate) set: Vec<String>,
     /// Give figures although samples are unjudged; those are left out
     #[arg(long)]
     pub(crate) allow_unjudged: bool,
@@ -156,8 +159,9 @@ pub(crate) struct StatusArgs {
 pub(crate) struct ScoreArgs {
     /// The folder of the run
     pub(crate) dir: PathBuf,
-    /// Who judges: `mock` (offline), or a model, conf/llm/NAME.yaml; by default as the suite says
-    #[arg(long, value_name = "mock|NAME")]
+    /// Who judges: `suite` (as the suite says), `mock` (offline), or a model, conf/llm/NAME.yaml; by default who was to
+    /// judge when the run was begun
+    #[arg(long, value_name = "suite|mock|NAME")]
     pub(crate) judge: Option<String>,
     /// Judge every sample again, not only those that are unjudged
     #[arg(long)]

@@ -38,7 +38,7 @@ pub(crate) fn here() -> anyhow::Result<PathBuf> {
 /// Who is to judge, as typed: a preset of `conf/llm/` is resolved like the model of a run.
 pub(crate) fn judge_wish(judge: Option<&str>, around: &Around) -> anyhow::Result<JudgeWish> {
     match judge {
-        None => Ok(JudgeWish::Configured),
+        None | Some("suite") => Ok(JudgeWish::Configured),
         Some("mock") => Ok(JudgeWish::Mock),
         Some(name) => {
             // What is set for the model that runs is not meant for the one that judges.

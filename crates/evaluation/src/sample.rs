@@ -198,6 +198,15 @@ impl Row {
         self.judgement = judgement;
     }
 
+    /// What the judge said whose verdict this row has; none where an exact tier decided, or nobody.
+    #[must_use]
+    pub const fn verdict_of(&self) -> Option<&Transcript> {
+        match &self.judgement {
+            Judged::ByJudge { transcript, .. } => Some(transcript),
+            _ => None,
+        }
+    }
+
     /// Whether a judge has still to be asked.
     #[must_use]
     pub const fn is_unjudged(&self) -> bool {

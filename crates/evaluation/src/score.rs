@@ -1,45 +1,79 @@
-//! Judging rows that are there already. Decides which of them are judged, how many at a time, and that nothing is lost
-//! when a judge fails: a verdict is replaced only by another verdict.
+//! Judging rows that are there already. Decides which of them are judged, how many at a time, and what a judge that fails
+//! leaves behind: its own verdict of before, never that of another judge.
 
 use std::collections::BTreeMap;
 
 use futures_util::stream::{self, StreamExt as _};
 
 use crate::dataset::Task;
-use crate::judge::Judge;
+use crate::judge::{Identity, Judge};
 use crate::sample::{Judged, Row, SampleState};
 
+/// Which rows are judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// Those without a verdict, and those whose verdict is another judge's.
+    Open,
+    /// All that have an answer; where the judge fails, its old verdict stays.
+    All,
+    /// All that have an answer; where the judge fails, they are unjudged: the old verdicts are another judge's.
+    Replacing,
+}
+
 /// What judging again came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scored {
     /// Rows that were judged.
     pub judged: usize,
     /// Rows whose verdict is another one now.
     pub changed: usize,
+    /// Rows for which the judge failed.
+    pub failed: usize,
+    /// Why it failed the first time.
+    pub reason: Option<String>,
     /// Rows that are still to be judged.
     pub unjudged: usize,
 }
 
-/// Judges those rows again that are unjudged, or all of them. `tasks` has them by their ids; a row whose task is not
-/// there stays as it is.
+/// What became of one row.
+enum Outcome {
+    /// It was not to be judged.
+    Left,
+    /// It was judged; whether its verdict is another one now.
+    Judged(bool),
+    /// The judge failed.
+    Failed(String),
+}
+
+/// Judges rows again. `tasks` has them by their ids; a row whose task is not there stays as it is.
 pub async fn judge_again(
     rows: Vec<Row>,
     tasks: &BTreeMap<String, Task>,
     judge: &Judge,
-    all: bool,
+    again: Again,
     max_concurrent: usize,
 ) -> (Vec<Row>, Scored) {
-    let judged: Vec<(Row, bool, bool)> = stream::iter(rows)
-        .map(|row| one(row, tasks, judge, all))
+    let identity = judge.identity();
+    let judged: Vec<(Row, Outcome)> = stream::iter(rows)
+        .map(|row| one(row, tasks, (judge, &identity), again))
         .buffered(max_concurrent.max(1))
         .collect()
         .await;
     let mut scored = Scored::default();
     let rows = judged
         .into_iter()
-        .map(|(row, was_judged, changed)| {
-            scored.judged += usize::from(was_judged);
-            scored.changed += usize::from(changed);
+        .map(|(row, outcome)| {
+            match outcome {
+                Outcome::Left => {}
+                Outcome::Judged(changed) => {
+                    scored.judged += 1;
+                    scored.changed += usize::from(changed);
+                }
+                Outcome::Failed(reason) => {
+                    scored.failed += 1;
+                    scored.reason.get_or_insert(reason);
+                }
+            }
             scored.unjudged += usize::from(row.is_unjudged());
             row
         })
@@ -47,19 +81,26 @@ pub async fn judge_again(
     (rows, scored)
 }
 
-/// The row, whether it was judged, and whether its verdict is another one now.
-async fn one(mut row: Row, tasks: &BTreeMap<String, Task>, judge: &Judge, all: bool) -> (Row, bool, bool) {
-    let task = tasks.get(&row.sample.task_id);
-    let wanted = row.is_unjudged() || (all && row.state == SampleState::Answered);
-    let Some(task) = task.filter(|_| wanted) else { return (row, false, false) };
+async fn one(
+    mut row: Row,
+    tasks: &BTreeMap<String, Task>,
+    (judge, identity): (&Judge, &Identity),
+    again: Again,
+) -> (Row, Outcome) {
+    let others = row.verdict_of().is_some_and(|transcript| !identity.may_have_said(transcript));
+    let wanted = row.is_unjudged() || others || (again != Again::Open && row.state == SampleState::Answered);
+    let Some(task) = tasks.get(&row.sample.task_id).filter(|_| wanted) else { return (row, Outcome::Left) };
     let before = row.correct;
     let judgement = judge.judge(task, row.answer.as_deref()).await;
-    // An old verdict is worth more than a judge that failed.
-    if matches!(judgement, Judged::Unjudged { .. }) && before.is_some() {
-        return (row, false, false);
+    if let Judged::Unjudged { reason, .. } = &judgement {
+        let reason = reason.clone();
+        // Its own old verdict is worth more than none.
+        if row.is_unjudged() || others || again == Again::Replacing {
+            row.judge(judgement);
+        }
+        return (row, Outcome::Failed(reason));
     }
-    let is_verdict = !matches!(judgement, Judged::Unjudged { .. });
     row.judge(judgement);
-    let changed = is_verdict && row.correct != before;
-    (row, is_verdict, changed)
+    let changed = row.correct != before;
+    (row, Outcome::Judged(changed))
 }

@@ -10,9 +10,10 @@ use evaluation::export::{Filter, Target as ExportTarget};
 use evaluation::report::{Report, to_html, to_markdown, to_table};
 use evaluation::run::{Store, Tally, read_run};
 use evaluation::sample::Row;
+use evaluation::score::{Again, judge_again};
 use evaluation::suite::{Suite, judge_of};
 
-use super::run::{around_of, selection_of};
+use super::run::{around_of, keep_reports, selection_of};
 use crate::Exit;
 use crate::args::{
     CompareArgs, ExportArgs, Format, ImportArgs, ReportArgs, ScoreArgs, StatusArgs, Target, VoteArgs,
@@ -59,6 +60,7 @@ pub(crate) async fn score(arguments: ScoreArgs) -> anyhow::Result<Exit> {
     let mut store = Store::reopen(&arguments.dir)?;
     let header = store.header().clone();
     let mut around = around_of(&header.invocation, arguments.conf_dir, None);
+    let sets_judge = arguments.set.iter().any(|set| set.trim_start().starts_with("benchmark.judge"));
     around.set.extend(arguments.set);
     let place = surroundings(&around, Some(&header.invocation.suite), &arguments.dir)?;
     let resolved = place.resolve().map_err(shown)?;
@@ -69,30 +71,51 @@ pub(crate) async fn score(arguments: ScoreArgs) -> anyhow::Result<Exit> {
         "{} is not the dataset that the run was made from (its content differs)",
         suite.facts.file
     );
-    let wish = judge_wish(arguments.judge.as_deref(), &around)?;
-    let judge = judge_of(&resolved, &wish, &place.limiters).await?;
+    // Who sets something about the judge means the suite's.
+    let of_before = header.invocation.judge.clone().filter(|_| !sets_judge);
+    let wish = arguments.judge.or(of_before);
+    let judge = judge_of(&resolved, &judge_wish(wish.as_deref(), &around)?, &place.limiters).await?;
     let tasks: BTreeMap<_, _> = suite.tasks.into_iter().map(|task| (task.task_id.clone(), task)).collect();
     let rows: Vec<Row> = store.rows().cloned().collect();
+    let judged_before = rows.iter().any(|row| row.verdict_of().is_some());
     // Figures of one run come from one judge.
     let other_judge = judge.identity() != header.judge;
-    let all = arguments.all || other_judge;
-    if other_judge && !arguments.all {
-        note("another judge than before: every answer is judged again");
+    let again = match (other_judge, arguments.all) {
+        (true, _) => Again::Replacing,
+        (false, true) => Again::All,
+        (false, false) => Again::Open,
+    };
+    if other_judge && judged_before {
+        note(&format!("{} judges every answer again, not {}", judge.identity(), header.judge));
     }
-    let (rows, scored) =
-        evaluation::score::judge_again(rows, &tasks, &judge, all, arguments.max_concurrent).await;
+    let (rows, scored) = judge_again(rows, &tasks, &judge, again, arguments.max_concurrent).await;
+    let why = scored.reason.clone().unwrap_or_default();
+    let said_nothing = !rows.iter().any(|row| row.verdict_of().is_some());
+    if other_judge && judged_before && said_nothing && scored.failed > 0 {
+        note(&format!("the judge failed for all {} answers, so nothing was changed: {why}", scored.failed));
+        return Ok(Exit::Failed);
+    }
+    if other_judge && judged_before {
+        note(&format!("the verdicts of before are kept in {}", store.keep_rows()?.display()));
+    }
+    // The header last: who is killed in between and scores again has every answer judged again.
     store.rewrite(rows)?;
-    if other_judge && scored.unjudged == 0 {
-        store.set_judge(judge.identity())?;
+    if other_judge {
+        store.set_judge(judge.identity(), wish)?;
     }
+    let rows: Vec<Row> = store.rows().cloned().collect();
+    keep_reports(store.folder(), &Report::new(store.header().clone(), &rows, false))?;
     output::result(
         &format!(
-            "judged {}, changed {}, still unjudged {}\n",
-            scored.judged, scored.changed, scored.unjudged
+            "judged {}, changed {}, failed {}, still unjudged {}\n",
+            scored.judged, scored.changed, scored.failed, scored.unjudged
         ),
         None,
     )?;
-    Ok(if scored.unjudged > 0 { Exit::Failed } else { Exit::Done })
+    if scored.failed > 0 {
+        note(&format!("the judge failed for {} answers: {why}", scored.failed));
+    }
+    Ok(if scored.unjudged + scored.failed > 0 { Exit::Failed } else { Exit::Done })
 }
 
 /// Figures of finished runs.

@@ -14,6 +14,7 @@ use evaluation::run::{
     samples_in_order,
 };
 use evaluation::sample::{Row, SampleState};
+use evaluation::score::{Again, judge_again};
 use evaluation::suite::{Selection, Suite, judge_of};
 use pipeline::Pipeline;
 use pipeline::config::{Resolved, is_secret_name};
@@ -45,7 +46,8 @@ pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<Exit> {
     // The default folder is named for the model, which is known only when the configuration is.
     let place = surroundings(&around, Some(preset), Path::new("."))?;
     let pipeline = place.pipeline().await.map_err(shown)?;
-    let invocation = invocation(preset, file.clone(), &around, pipeline.resolved());
+    let mut invocation = invocation(preset, file.clone(), &around, pipeline.resolved());
+    invocation.judge.clone_from(&arguments.judge);
     let out = arguments.out.clone().unwrap_or_else(|| default_folder(&pipeline));
     let selection = Selection {
         file,
@@ -75,16 +77,18 @@ pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<Exit> {
 /// Goes on with a run as its header says.
 pub(crate) async fn resume(arguments: ResumeArgs) -> anyhow::Result<Exit> {
     let (header, _) = read_run(&arguments.dir)?;
-    let Header { invocation, .. } = header.clone();
+    let Header { mut invocation, .. } = header.clone();
     let mut around = around_of(&invocation, arguments.conf_dir, arguments.mcp_config);
     let judging = around.clone();
+    around.set.extend(arguments.set);
+    invocation.judge = arguments.judge.or(invocation.judge);
     if let Some(most) = arguments.max_concurrent {
         around.set.push(format!("benchmark.execution.max_concurrent={most}"));
     }
     let around = surroundings(&around, Some(&invocation.suite), &arguments.dir)?;
     let pipeline = around.pipeline().await.map_err(shown)?;
     let suite = Suite::load(pipeline.resolved(), &here()?, &selection_of(&header))?;
-    let wish = judge_wish(arguments.judge.as_deref(), &judging)?;
+    let wish = judge_wish(invocation.judge.as_deref(), &judging)?;
     let judge = judge_of(pipeline.resolved(), &wish, &around.limiters).await?;
     let asked = suite.header(&pipeline, &judge, git_facts(), invocation);
     let store = Store::open(&arguments.dir, asked)?;
@@ -99,13 +103,19 @@ fn invocation(suite: &str, file: Option<PathBuf>, around: &Around, resolved: &Re
     };
     Invocation {
         suite: suite.to_owned(),
-        file: file.map(|file| std::path::absolute(&file).unwrap_or(file)),
+        file: file.as_ref().map(absolute),
         llm: around.llm.clone(),
         agent: around.agent.clone(),
         sets: around.set.iter().filter(|set| !holds_secret(set)).cloned().collect(),
-        conf_dir: around.conf_dir.clone(),
-        mcp_config: around.mcp_config.clone(),
+        conf_dir: around.conf_dir.as_ref().map(absolute),
+        mcp_config: around.mcp_config.as_ref().map(absolute),
+        judge: None,
     }
+}
+
+/// From wherever the run is gone on with.
+fn absolute(path: &PathBuf) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.clone())
 }
 
 /// The surroundings that a run began with, with what is given today in its place.
@@ -179,7 +189,7 @@ async fn carry_on(
         all.len(),
         client.model(),
         client.provider_name(),
-        judge_words(&judge),
+        judge.identity(),
         store.folder().display(),
     ));
     let cancel = CancellationToken::new();
@@ -228,9 +238,10 @@ async fn judge_what_is_unjudged(
         return Ok(());
     }
     let rows = store.rows().cloned().collect();
-    let (rows, scored) = evaluation::score::judge_again(rows, tasks, judge, false, 8).await;
+    let (rows, scored) = judge_again(rows, tasks, judge, Again::Open, 8).await;
+    let why = scored.reason.map_or_else(String::new, |reason| format!(": {reason}"));
     note(&format!(
-        "{} samples that were unjudged are judged now, {} are left",
+        "{} samples that were unjudged are judged now, {} are left{why}",
         scored.judged, scored.unjudged
     ));
     store.rewrite(rows)?;
@@ -238,7 +249,7 @@ async fn judge_what_is_unjudged(
 }
 
 /// The report in every form, beside the rows it is made of.
-fn keep_reports(folder: &Path, report: &Report) -> anyhow::Result<()> {
+pub(super) fn keep_reports(folder: &Path, report: &Report) -> anyhow::Result<()> {
     let forms = [
         ("report.json", serde_json::to_string_pretty(report)? + "\n"),
         ("report.md", to_markdown(report)),
@@ -249,11 +260,6 @@ fn keep_reports(folder: &Path, report: &Report) -> anyhow::Result<()> {
         std::fs::write(&file, text).with_context(|| format!("{} cannot be written", file.display()))?;
     }
     Ok(())
-}
-
-fn judge_words(judge: &Judge) -> String {
-    let identity = judge.identity();
-    format!("{} {}", identity.judge, identity.model).trim().to_owned()
 }
 
 /// The first interrupt lets samples under way write down where they are; the second ends the program.

@@ -13,7 +13,7 @@ pub use prompt::{JudgePrompt, PromptError};
 
 use crate::dataset::Task;
 use crate::exact::{ExactTier, exact_hit};
-use crate::sample::Judged;
+use crate::sample::{Judged, Transcript};
 use crate::verdict::ReplyForm;
 
 /// What a procedure is made of.
@@ -148,4 +148,27 @@ pub struct Identity {
     /// Replies that are asked for; the majority decides.
     #[serde(default)]
     pub votes: u32,
+}
+
+impl Identity {
+    /// Whether a verdict with this transcript can be this judge's. Servers name models in their own way, so that the
+    /// model is not compared.
+    #[must_use]
+    pub fn may_have_said(&self, transcript: &Transcript) -> bool {
+        self.judge == transcript.judge
+            && self.provider == transcript.provider
+            && self.prompt_sha256 == transcript.prompt_sha256
+    }
+}
+
+impl std::fmt::Display for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let words = [self.judge.as_str(), self.model.as_str()];
+        let said: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        f.write_str(&said.join(" "))?;
+        if self.votes > 1 {
+            write!(f, " ({} votes)", self.votes)?;
+        }
+        Ok(())
+    }
 }

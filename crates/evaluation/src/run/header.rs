@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use pipeline::config::is_secret_name;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -68,6 +69,9 @@ pub struct Invocation {
     pub conf_dir: Option<PathBuf>,
     /// The file of tool servers.
     pub mcp_config: Option<PathBuf>,
+    /// Who judges: `mock`, or a preset of `conf/llm/`; none where the suite says.
+    #[serde(default)]
+    pub judge: Option<String>,
 }
 
 /// The dataset of a run.
@@ -111,7 +115,7 @@ impl std::fmt::Display for Mismatch {
 
 impl Header {
     /// What differs in a way that makes figures incomparable. The judge, versions and the time may differ: a run can
-    /// be judged again and gone on with after an update.
+    /// be judged again and gone on with after an update; so may secrets and the address at which a model is served.
     #[must_use]
     pub fn mismatches(&self, asked: &Self) -> Vec<Mismatch> {
         let mut found = Vec::new();
@@ -147,7 +151,7 @@ fn differences(what: &str, there: &Value, asked: &Value, found: &mut Vec<Mismatc
             let mut keys: Vec<&String> = left.keys().chain(right.keys()).collect();
             keys.sort_unstable();
             keys.dedup();
-            for key in keys {
+            for key in keys.into_iter().filter(|key| !is_secret_name(key) && *key != "base_url") {
                 let value = |object: &Map<String, Value>| object.get(key).cloned().unwrap_or(Value::Null);
                 differences(&format!("{what}.{key}"), &value(left), &value(right), found);
             }

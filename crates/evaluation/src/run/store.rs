@@ -62,6 +62,19 @@ pub enum StoreError {
         /// What differs.
         mismatches: Vec<Mismatch>,
     },
+    /// The folder holds verdicts of another judge.
+    #[error(
+        "{folder} was judged by {there}, and {asked} was asked for; figures of one run come from one judge.\nGo on \
+         with the judge of before, or let the other one judge every answer again: fathom-bench score {folder} --judge …"
+    )]
+    OtherJudge {
+        /// The folder.
+        folder: String,
+        /// Who judged.
+        there: Box<Identity>,
+        /// Who was asked for.
+        asked: Box<Identity>,
+    },
     /// The folder holds something else.
     #[error("{folder} holds something that is no benchmark run; choose an empty folder with --out")]
     NotEmpty {
@@ -100,7 +113,18 @@ impl Store {
             if !mismatches.is_empty() {
                 return Err(StoreError::OtherRun { folder: folder.display().to_string(), mismatches });
             }
-            return Self::reopen(folder);
+            let mut store = Self::reopen(folder)?;
+            if there.judge != header.judge {
+                if store.rows().any(|row| row.verdict_of().is_some()) {
+                    return Err(StoreError::OtherJudge {
+                        folder: folder.display().to_string(),
+                        there: Box::new(there.judge),
+                        asked: Box::new(header.judge),
+                    });
+                }
+                store.set_judge(header.judge, header.invocation.judge)?;
+            }
+            return Ok(store);
         }
         let in_use = std::fs::read_dir(folder).is_ok_and(|entries| {
             entries.flatten().any(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
@@ -181,16 +205,35 @@ impl Store {
         Ok(())
     }
 
-    /// Says that another judge has judged all rows.
+    /// Says that another judge judges this run; `wish` is how it was asked for.
     ///
     /// # Errors
     ///
     /// A full or read-only disk; the old header stays then.
-    pub fn set_judge(&mut self, judge: Identity) -> Result<(), StoreError> {
-        let header = Header { judge, ..self.header.clone() };
+    pub fn set_judge(&mut self, judge: Identity, wish: Option<String>) -> Result<(), StoreError> {
+        let mut header = Header { judge, ..self.header.clone() };
+        header.invocation.judge = wish;
         write_header(&self.folder, &header)?;
         self.header = header;
         Ok(())
+    }
+
+    /// Keeps the rows as they are now in a file of their own, which is named for their judge.
+    ///
+    /// # Errors
+    ///
+    /// A full or read-only disk.
+    pub fn keep_rows(&self) -> Result<PathBuf, StoreError> {
+        let judge = &self.header.judge;
+        let name: String = [judge.judge.as_str(), judge.model.as_str()]
+            .join(" ")
+            .trim()
+            .chars()
+            .map(|c| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' })
+            .collect();
+        let file = self.folder.join(format!("results.by-{name}.jsonl"));
+        replace(&file, lines(self.rows()).as_bytes())?;
+        Ok(file)
     }
 
     /// Replaces rows, all of them or none: after judging again, or before samples are run again.

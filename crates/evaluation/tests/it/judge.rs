@@ -6,7 +6,7 @@ use evaluation::dataset::Task;
 use evaluation::exact::ExactTier;
 use evaluation::judge::{Judge, JudgePrompt, ModelJudge, procedure};
 use evaluation::sample::{Judged, Transcript};
-use evaluation::score::{Scored, judge_again};
+use evaluation::score::{Again, Scored, judge_again};
 use evaluation::verdict::Verdict;
 use llm_providers::{Environment, LlmClient, LlmConfig, Price, RetryConfig};
 use pipeline::config::JudgeId;
@@ -305,31 +305,48 @@ async fn judging_again() {
     let judge = judge(&server, "webwalkerqa", JudgeId::Equivalence, 1);
     let tasks: BTreeMap<String, Task> =
         ["a", "b", "c", "d", "e"].map(|id| (id.to_owned(), task(id, Some("Inn")))).into();
+    let identity = judge.identity();
+    let its_own = |verdict: &str| {
+        let mut judgement = by_judge(verdict);
+        let transcript = &mut judgement["transcript"];
+        transcript["provider"] = json!(identity.provider);
+        transcript["prompt_sha256"] = json!(identity.prompt_sha256);
+        judgement
+    };
     let given = |id: &str, answer: &str, judgement: serde_json::Value| {
         row(id, 1, &json!({"answer": answer, "judgement": judgement}))
     };
     let rows = vec![
         given("a", "river", unjudged()),
         given("b", "lake", unjudged()),
-        given("c", "sea", by_judge("incorrect")),
-        given("d", "river", by_judge("incorrect")),
-        given("e", "sea", by_judge("correct")),
+        given("c", "sea", its_own("incorrect")),
+        given("d", "river", its_own("incorrect")),
+        given("e", "sea", its_own("correct")),
         given("gone", "river", unjudged()),
     ];
     let correct = |rows: &[evaluation::sample::Row]| rows.iter().map(|row| row.correct).collect::<Vec<_>>();
     let (yes, no) = (Some(true), Some(false));
 
-    let (again, scored) = judge_again(rows.clone(), &tasks, &judge, false, 2).await;
+    let (again, scored) = judge_again(rows.clone(), &tasks, &judge, Again::Open, 2).await;
     assert_eq!(correct(&again), [yes, None, no, no, yes, None]);
-    assert_eq!(scored, Scored { judged: 1, changed: 1, unjudged: 2 });
+    assert_eq!((scored.judged, scored.changed, scored.failed, scored.unjudged), (1, 1, 1, 2));
+    assert!(scored.reason.as_ref().unwrap().contains("form"), "{scored:?}");
     // What was judged is not asked about: one request for `a`, three for `b`.
     assert_eq!(server.requests().len(), 4);
 
-    let (again, scored) = judge_again(rows.clone(), &tasks, &judge, true, 3).await;
+    let (again, scored) = judge_again(rows.clone(), &tasks, &judge, Again::All, 3).await;
     assert_eq!(correct(&again), [yes, None, no, yes, yes, None]);
-    assert_eq!(scored, Scored { judged: 2, changed: 2, unjudged: 2 });
+    assert_eq!((scored.judged, scored.changed, scored.failed, scored.unjudged), (2, 2, 3, 2));
     // Verdicts that a failing judge would have replaced are as they were.
     assert_eq!((&again[2], &again[4], &again[5]), (&rows[2], &rows[4], &rows[5]));
+
+    // Another judge's verdicts are no verdicts of this one, whether it is asked for all or not.
+    let (again, scored) = judge_again(rows.clone(), &tasks, &judge, Again::Replacing, 3).await;
+    assert_eq!(correct(&again), [yes, None, None, yes, None, None]);
+    assert_eq!((scored.judged, scored.changed, scored.failed, scored.unjudged), (2, 2, 3, 4));
+    let others = vec![given("d", "river", by_judge("incorrect")), given("e", "sea", by_judge("correct"))];
+    let (again, scored) = judge_again(others, &tasks, &judge, Again::Open, 1).await;
+    assert_eq!((correct(&again), scored.failed, scored.unjudged), (vec![yes, None], 1, 1));
 
     // What does not count anyway is asked nobody about.
     let asked = server.requests().len();
@@ -340,7 +357,7 @@ async fn judging_again() {
         2,
         &json!({"state": "error", "kind": "x", "answer": null, "judgement": {"judged": "no_answer"}}),
     );
-    let (again, scored) = judge_again(vec![contaminated, failed], &tasks, &judge, true, 1).await;
+    let (again, scored) = judge_again(vec![contaminated, failed], &tasks, &judge, Again::All, 1).await;
     assert_eq!((correct(&again), server.requests().len()), (vec![no, no], asked));
     assert_eq!(scored, Scored::default());
 }
