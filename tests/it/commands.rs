@@ -1,6 +1,6 @@
 //! The commands beside `ask`, and the forms of output.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::scripted_server::{Reply, ScriptedServer};
 use crate::support::{Home, search};
@@ -177,4 +177,41 @@ async fn a_built_in_server_speaks_mcp_over_standard_input_and_output() {
     assert!(names.contains("search_library") && names.contains("read_document"), "{names}");
     drop(stdin);
     assert!(child.wait().await.unwrap().success());
+}
+
+#[tokio::test]
+async fn a_call_by_hand_starts_its_server_and_no_other() {
+    let home = Home::new().with_research();
+    let file = home.path("mcp.json");
+    let mut config: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let begun = home.path("begun");
+    config["mcpServers"]["mute"] =
+        json!({"command": "sh", "args": ["-c", format!("touch {}; sleep 60", begun.display())]});
+    home.write("mcp.json", &config.to_string());
+    let scrape = |url: &str| json!({ "url": url }).to_string();
+
+    let said = home
+        .run(&["tools", "call", "research", "scrape_website", &scrape("https://example.org/picture")])
+        .await;
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    assert_eq!(said.stdout.trim(), "Before it.\n[image: image/png, 9 bytes; --output json has it]");
+    assert!(!begun.exists(), "another server was started");
+
+    // A page of 200 kB is cut; the file that the text names has the whole of it.
+    let said =
+        home.run(&["tools", "call", "research", "scrape_website", &scrape("https://example.org/200")]).await;
+    let first = said.stdout.lines().next().unwrap();
+    let start = first.find('/').unwrap();
+    let path: String =
+        first[start..].chars().take_while(|c| !c.is_whitespace() && !"]`\")".contains(*c)).collect();
+    let path = path.trim_end_matches('.');
+    assert_eq!(std::fs::read_to_string(path).unwrap().matches("word ").count(), 200 * 200, "{first}");
+    std::fs::remove_dir_all(std::path::Path::new(path).ancestors().nth(2).unwrap()).unwrap();
+
+    let said = home.run(&["tools", "call", "reserch", "scrape_website", "{}"]).await;
+    assert_eq!(said.code, 2);
+    assert!(said.stderr.contains("`research`"), "{}", said.stderr);
+    let said = home.run(&["tools", "call", "research", "scrape", "{}"]).await;
+    assert_eq!(said.code, 1);
+    assert!(said.stdout.contains("scrape_website"), "{}", said.stdout);
 }

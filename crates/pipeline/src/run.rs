@@ -354,32 +354,31 @@ impl Pipeline {
         docs: &[PathBuf],
         scratch: &Path,
     ) -> Result<(ToolManager, Vec<ServerStatus>), PipelineError> {
-        self.start_tools_with(None, docs, scratch).await
+        Ok(self.started(self.wiring(docs, scratch, &[]).servers()?, scratch).await)
     }
 
-    /// The same and one further built-in server, where the agent does not use it anyway.
+    /// One server alone, configured or built-in, whether the agent uses it or not. The caller shuts it down.
     ///
     /// # Errors
     ///
-    /// As for a run. A name that is not known is none.
-    pub async fn start_tools_with(
+    /// As for a run; a name that nobody knows.
+    pub async fn start_server(
         &self,
-        further: Option<&str>,
+        name: &str,
         docs: &[PathBuf],
         scratch: &Path,
     ) -> Result<(ToolManager, Vec<ServerStatus>), PipelineError> {
-        let wiring = self.wiring(docs, scratch, &[]);
-        let mut servers = wiring.servers()?;
-        if let Some(name) = further {
-            wiring.add_known(name, &mut servers)?;
-        }
+        Ok(self.started(self.wiring(docs, scratch, &[]).only(name)?, scratch).await)
+    }
+
+    async fn started(&self, servers: Servers, scratch: &Path) -> (ToolManager, Vec<ServerStatus>) {
         let Servers { specs, missing, .. } = servers;
         let blacklist = self.resolved.config.agent.main_agent.tool_blacklist.clone();
         let options = ManagerOptions { blacklist, ..self.manager_options(scratch) };
         let manager = ToolManager::start(specs, options).await;
         let mut statuses = manager.statuses();
         statuses.extend(missing);
-        Ok((manager, statuses))
+        (manager, statuses)
     }
 
     /// What servers are made from, for a run or a look.

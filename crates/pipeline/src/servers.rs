@@ -105,12 +105,15 @@ impl Wiring<'_> {
         Ok(servers)
     }
 
-    /// Adds a built-in server that no agent names; an unknown name adds nothing.
-    pub(crate) fn add_known(&self, name: &str, servers: &mut Servers) -> Result<(), PipelineError> {
-        if AVAILABLE.contains(&name) {
-            self.add(name, "the call", servers)?;
-        }
-        Ok(())
+    /// One server by its name, whoever uses it: configured or built-in.
+    ///
+    /// # Errors
+    ///
+    /// A name that nobody knows; a library that cannot be set up.
+    pub fn only(&self, name: &str) -> Result<Servers, PipelineError> {
+        let mut servers = Servers::default();
+        self.add(name, "the call", &mut servers)?;
+        Ok(servers)
     }
 
     /// Adds a server that an agent names, where it is not there yet. False: it is not to be had.

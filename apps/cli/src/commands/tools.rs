@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use core_protocol::ToolDefinition;
+use core_protocol::{ContentBlock, MediaSource, ToolDefinition};
+use pipeline::log::BLOBS_NAME;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -98,22 +99,13 @@ async fn call(
     let arguments = arguments_of(arguments)?;
     let pipeline = context.around.pipeline().await?;
     let scratch = super::scratch_dir()?;
-    let (manager, statuses) =
-        pipeline.start_tools_with(Some(server), &context.common.docs, scratch.path()).await?;
-    if let Some(error) =
-        statuses.iter().find(|status| status.name == server).and_then(|status| status.error.as_ref())
-    {
+    let (manager, statuses) = pipeline.start_server(server, &context.common.docs, scratch.path()).await?;
+    if let Some(error) = statuses.iter().find_map(|status| status.error.as_ref()) {
         output::note(&style.paint(Look::Warning, &format!("{server}: {error}")));
-    }
-    if !statuses.iter().any(|status| status.name == server) && pipeline::AVAILABLE.contains(&server) {
-        let hint = format!(
-            "`{server}` is built in; -s 'agent.main_agent.tools=[{server}]' makes it one of the agent's."
-        );
-        output::note(&style.paint(Look::Warning, &hint));
     }
     let outcome = manager.call(server, tool, arguments, &CancellationToken::new()).await;
     if context.common.output == Output::Text {
-        output::line(&output::harmless(&outcome.result.joined_text()));
+        output::line(&output::harmless(&told(&outcome.result.content)));
     } else {
         output::result(&json!({
             "result": outcome.result,
@@ -121,5 +113,37 @@ async fn call(
         }));
     }
     manager.shutdown().await;
+    keep_blobs(scratch);
     Ok(if outcome.failure.is_none() { Exit::Done } else { Exit::Failed }.into())
+}
+
+/// The texts of a result; what is no text is named in its place.
+fn told(content: &[ContentBlock]) -> String {
+    let named = |what: &str, source: &MediaSource| match source {
+        MediaSource::Base64 { media_type, data } => {
+            format!("[{what}: {media_type}, {} bytes; --output json has it]", data.len() / 4 * 3)
+        }
+        MediaSource::Url { url } => format!("[{what}: {url}]"),
+    };
+    let told = |block: &ContentBlock| match block {
+        ContentBlock::Text { text } => Some(text.clone()),
+        ContentBlock::Image { source } => Some(named("image", source)),
+        ContentBlock::Audio { source } => Some(named("audio", source)),
+        ContentBlock::File { uri, .. } => Some(format!("[file: {uri}]")),
+        _ => None,
+    };
+    content.iter().filter_map(told).collect::<Vec<_>>().join("\n")
+}
+
+/// A result that was cut names the file that holds the whole of it: that one stays.
+fn keep_blobs(scratch: tempfile::TempDir) {
+    if !scratch.path().join(BLOBS_NAME).is_dir() {
+        return;
+    }
+    let folder = scratch.keep();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_name() != BLOBS_NAME {
+            let _ = std::fs::remove_dir_all(entry.path()).or_else(|_| std::fs::remove_file(entry.path()));
+        }
+    }
 }
