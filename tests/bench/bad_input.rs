@@ -81,3 +81,35 @@ async fn bad_lines_are_left_out_where_that_is_asked_for() {
     assert!(said.stderr.contains("tasks.jsonl:4"), "{}", said.stderr);
     assert!(said.stdout.contains("bad records left out  1"), "{}", said.stdout);
 }
+
+#[tokio::test]
+async fn other_prompts_and_other_columns_are_another_configuration() {
+    let server = counting_model().await;
+    let home = Home::with_model(&server);
+    let tasks = home.tasks(2);
+    std::fs::create_dir_all(home.path("conf/prompts")).unwrap();
+    let run = ["run", tasks.to_str().unwrap(), "--judge", "mock", "--out", "out", "--conf-dir", "conf"];
+    home.run(&run).await.expect(0);
+    let column = "benchmark.data.field_mapping.ground_truth_field=task_id";
+    let said = home.run(&[&run[..], &["-s", column]].concat()).await.expect(2);
+    assert!(said.stderr.contains("field_mapping.ground_truth_field"), "{}", said.stderr);
+    std::fs::write(home.path("conf/prompts/role_main.md"), "You are somebody else.\n").unwrap();
+    for again in [&run[..], &["resume", "out"]] {
+        let said = home.run(again).await.expect(2);
+        assert!(said.stderr.contains("config.prompts.role_main.md"), "{}", said.stderr);
+    }
+    std::fs::remove_file(home.path("conf/prompts/role_main.md")).unwrap();
+    home.run(&run).await.expect(0);
+}
+
+#[tokio::test]
+async fn a_folder_in_which_a_run_was_about_to_begin_is_free() {
+    let server = counting_model().await;
+    let home = Home::with_model(&server);
+    let tasks = home.tasks(2);
+    std::fs::create_dir(home.path("out")).unwrap();
+    std::fs::write(home.path("out/.lock"), "").unwrap();
+    std::fs::write(home.path("out/header.part"), "{\"schema\":").unwrap();
+    home.run(&["run", tasks.to_str().unwrap(), "--judge", "mock", "--out", "out"]).await.expect(0);
+    assert_eq!(home.rows("out").len(), 2);
+}

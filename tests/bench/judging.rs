@@ -159,3 +159,41 @@ async fn a_report_is_of_the_last_verdicts() {
     let page = std::fs::read_to_string(home.path("out/report.html")).unwrap();
     assert!(!page.contains("no figure"), "the page is of before");
 }
+
+#[tokio::test]
+async fn an_interrupt_keeps_the_verdicts_and_waits_for_no_judge() {
+    let model = counting_model().await;
+    let slow = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&slow);
+    let judge = ScriptedServer::start_with(move |request| {
+        let is_quick = ["ready", "number<0>"].iter().any(|part| request.last_content().contains(part));
+        match (seen.load(Ordering::SeqCst), is_quick) {
+            (false, _) => Reply::status(500),
+            (true, true) => Reply::text("Incorrect"),
+            (true, false) => Reply::text("Incorrect").delay(std::time::Duration::from_secs(120)),
+        }
+    })
+    .await;
+    let home = judged_by(Home::with_model(&model), &judge);
+    let tasks = home.tasks(9);
+    home.run(&["run", tasks.to_str().unwrap(), "--out", "out"]).await.expect(1);
+    slow.store(true, Ordering::SeqCst);
+    let key = "benchmark.judge.llm.api_key=judge-key-0123456789";
+    let judged = || home.rows("out").iter().filter(|row| row["judgement"]["judged"] == "by_judge").count();
+    let part = home.path("out/judged.part.jsonl");
+    for (command, more) in [("score", 1), ("resume", 1)] {
+        let child = home.command(&[command, "out", "-s", key]).spawn().unwrap();
+        let pid = child.id().unwrap().to_string();
+        let asked = judge.requests().len();
+        let waited = tokio::time::timeout(std::time::Duration::from_secs(20), async {
+            while !part.exists() && judge.requests().len() < asked + 2 {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+        });
+        waited.await.expect("nothing was judged");
+        assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        let said = Said::from(child.wait_with_output().await.unwrap()).expect(130);
+        assert!(said.stderr.contains(&format!("fathom-bench {command} out")), "{}", said.stderr);
+        assert_eq!(judged(), more, "{command}");
+    }
+}

@@ -12,7 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     name = "fathom-bench",
     version,
     disable_help_subcommand = true,
-    after_help = "Try it offline:\n  fathom-bench run smoke --llm reader\n  fathom-bench report runs/bench/smoke-extractive"
+    after_help = "Try it offline:\n  fathom-bench run smoke --llm reader\n  fathom-bench report runs/bench/smoke-reader"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

@@ -1,12 +1,14 @@
-//! Judging rows that are there already. Decides which of them are judged, how many at a time, and what a judge that fails
-//! leaves behind: its own verdict of before, never that of another judge.
+//! Judging rows that are there already. Decides which of them are judged, how many at a time, and what happens when a
+//! judge fails: its own verdict of before stays, that of another judge never does.
 
 use std::collections::BTreeMap;
 
 use futures_util::stream::{self, StreamExt as _};
+use tokio_util::sync::CancellationToken;
 
 use crate::dataset::Task;
 use crate::judge::{Identity, Judge};
+use crate::run::{Store, StoreError};
 use crate::sample::{Judged, Row, SampleState};
 
 /// Which rows are judged.
@@ -14,15 +16,15 @@ use crate::sample::{Judged, Row, SampleState};
 pub enum Again {
     /// Those without a verdict, and those whose verdict is another judge's.
     Open,
-    /// All that have an answer; where the judge fails, its old verdict stays.
+    /// All that have an answer.
     All,
-    /// All that have an answer; where the judge fails, they are unjudged: the old verdicts are another judge's.
-    Replacing,
 }
 
 /// What judging again came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scored {
+    /// Rows that were to be judged.
+    pub wanted: usize,
     /// Rows that were judged.
     pub judged: usize,
     /// Rows whose verdict is another one now.
@@ -35,72 +37,111 @@ pub struct Scored {
     pub unjudged: usize,
 }
 
-/// What became of one row.
-enum Outcome {
-    /// It was not to be judged.
-    Left,
-    /// It was judged; whether its verdict is another one now.
-    Judged(bool),
-    /// The judge failed.
-    Failed(String),
-}
-
-/// Judges rows again. `tasks` has them by their ids; a row whose task is not there stays as it is.
+/// Judges rows of a run again, each kept as soon as it is judged, until all are or `cancel` says so. `tasks` has them by
+/// their ids; a row whose task is not there stays as it is. `show` is told how far it has come, once at the beginning.
+///
+/// # Errors
+///
+/// A row that cannot be kept.
 pub async fn judge_again(
-    rows: Vec<Row>,
+    store: &mut Store,
     tasks: &BTreeMap<String, Task>,
     judge: &Judge,
-    again: Again,
-    max_concurrent: usize,
-) -> (Vec<Row>, Scored) {
+    (again, max_concurrent): (Again, usize),
+    cancel: &CancellationToken,
+    show: &(dyn Fn(&Scored) + Sync),
+) -> Result<Scored, StoreError> {
     let identity = judge.identity();
-    let judged: Vec<(Row, Outcome)> = stream::iter(rows)
-        .map(|row| one(row, tasks, (judge, &identity), again))
-        .buffered(max_concurrent.max(1))
-        .collect()
-        .await;
-    let mut scored = Scored::default();
-    let rows = judged
-        .into_iter()
-        .map(|(row, outcome)| {
-            match outcome {
-                Outcome::Left => {}
-                Outcome::Judged(changed) => {
-                    scored.judged += 1;
-                    scored.changed += usize::from(changed);
-                }
-                Outcome::Failed(reason) => {
-                    scored.failed += 1;
-                    scored.reason.get_or_insert(reason);
+    let wanted: Vec<(Row, &Task)> = store
+        .rows()
+        .filter(|row| is_wanted(row, &identity, again))
+        .filter_map(|row| Some((row.clone(), tasks.get(&row.sample.task_id)?)))
+        .collect();
+    let mut scored = Scored { wanted: wanted.len(), ..Scored::default() };
+    show(&scored);
+    let mut judged = stream::iter(wanted)
+        .map(|(row, task)| async move {
+            let judgement = judge.judge(task, row.answer.as_deref()).await;
+            (row, judgement)
+        })
+        .buffer_unordered(max_concurrent.max(1));
+    loop {
+        let next = tokio::select! {
+            biased;
+            () = cancel.cancelled() => None,
+            next = judged.next() => next,
+        };
+        let Some((mut row, judgement)) = next else { break };
+        let before = row.correct;
+        match &judgement {
+            Judged::Unjudged { reason, .. } => {
+                scored.failed += 1;
+                scored.reason.get_or_insert_with(|| reason.clone());
+                // Its own old verdict is worth more than none.
+                let keeps = !row.is_unjudged() && !is_of_another(&row, &identity);
+                if !keeps {
+                    row.judge(judgement);
+                    store.put(row)?;
                 }
             }
-            scored.unjudged += usize::from(row.is_unjudged());
-            row
-        })
-        .collect();
-    (rows, scored)
+            _ => {
+                row.judge(judgement);
+                scored.judged += 1;
+                scored.changed += usize::from(row.correct != before);
+                store.put(row)?;
+            }
+        }
+        show(&scored);
+    }
+    store.settle()?;
+    scored.unjudged = store.rows().filter(|row| row.is_unjudged()).count();
+    Ok(scored)
 }
 
-async fn one(
-    mut row: Row,
+/// Takes the verdicts of another judge off the rows, after they were kept in a file of their own: `judge`, asked for as
+/// `wish`, is the judge of this run from now on. Before that it has to judge one of the answers; where it cannot,
+/// nothing is changed and the reason comes back.
+///
+/// # Errors
+///
+/// Rows or a header that cannot be kept.
+pub async fn hand_over(
+    store: &mut Store,
     tasks: &BTreeMap<String, Task>,
-    (judge, identity): (&Judge, &Identity),
-    again: Again,
-) -> (Row, Outcome) {
-    let others = row.verdict_of().is_some_and(|transcript| !identity.may_have_said(transcript));
-    let wanted = row.is_unjudged() || others || (again != Again::Open && row.state == SampleState::Answered);
-    let Some(task) = tasks.get(&row.sample.task_id).filter(|_| wanted) else { return (row, Outcome::Left) };
-    let before = row.correct;
-    let judgement = judge.judge(task, row.answer.as_deref()).await;
-    if let Judged::Unjudged { reason, .. } = &judgement {
-        let reason = reason.clone();
-        // Its own old verdict is worth more than none.
-        if row.is_unjudged() || others || again == Again::Replacing {
-            row.judge(judgement);
-        }
-        return (row, Outcome::Failed(reason));
+    judge: &Judge,
+    wish: Option<String>,
+) -> Result<Result<std::path::PathBuf, String>, StoreError> {
+    let first = store
+        .rows()
+        .filter(|row| row.verdict_of().is_some())
+        .find_map(|row| Some((row.answer.clone(), tasks.get(&row.sample.task_id)?)));
+    if let Some((answer, task)) = first
+        && let Judged::Unjudged { reason, .. } = judge.judge(task, answer.as_deref()).await
+    {
+        return Ok(Err(reason));
     }
-    row.judge(judgement);
-    let changed = row.correct != before;
-    (row, Outcome::Judged(changed))
+    let kept = store.keep_rows()?;
+    let rows = store.rows().cloned().map(|mut row| {
+        if row.verdict_of().is_some() {
+            row.judge(Judged::Unjudged {
+                reason: "another judge is to judge it".to_owned(),
+                transcript: None,
+            });
+        }
+        row
+    });
+    let rows = rows.collect();
+    store.rewrite(rows)?;
+    store.set_judge(judge.identity(), wish)?;
+    Ok(Ok(kept))
+}
+
+fn is_wanted(row: &Row, identity: &Identity, again: Again) -> bool {
+    row.is_unjudged()
+        || is_of_another(row, identity)
+        || (again == Again::All && row.state == SampleState::Answered)
+}
+
+fn is_of_another(row: &Row, identity: &Identity) -> bool {
+    row.verdict_of().is_some_and(|transcript| !identity.may_have_said(transcript))
 }

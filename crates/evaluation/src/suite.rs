@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 
 use core_protocol::Usage;
 use llm_providers::{Limiters, LlmClient, LlmConfig, LlmError, Registry};
-use pipeline::config::{ConfFile, JudgeConfig, JudgeId, Resolved};
+use pipeline::config::{ConfFile, ConfTree, JudgeConfig, JudgeId, Resolved};
 use pipeline::{Pipeline, nearest_name};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::dataset::{self, Dataset, DatasetError, Reading, Task};
+use crate::hexadecimal;
 use crate::judge::{Judge, JudgeError, JudgePrompt, ModelJudge, Procedure, PromptError, procedure};
 use crate::run::{DatasetFacts, GitFacts, HEADER_SCHEMA, Header, Invocation};
 
@@ -178,8 +180,15 @@ impl Suite {
         let client = pipeline.client();
         let mut config = pipeline.resolved().to_json();
         if let Value::Object(sections) = &mut config {
-            // How many run at once, where the tasks are and who judges does not change what a run is.
-            sections.shift_remove("benchmark");
+            // How many run at once, where the tasks are and who judges does not change what a run is; what is read
+            // from the tasks does.
+            let benchmark = sections.shift_remove("benchmark").unwrap_or_default();
+            let kept = json!({
+                "data": {"field_mapping": benchmark["data"]["field_mapping"]},
+                "execution": {"canaries": benchmark["execution"]["canaries"]},
+            });
+            sections.insert("benchmark".to_owned(), kept);
+            sections.insert("prompts".to_owned(), Value::Object(prompts(&pipeline.resolved().conf)));
         }
         Header {
             schema: HEADER_SCHEMA,
@@ -201,6 +210,18 @@ impl Suite {
             created: crate::now(),
         }
     }
+}
+
+/// The templates that an agent can be given, with what their texts hash to.
+fn prompts(conf: &ConfTree) -> Map<String, Value> {
+    let templates = conf.list("prompts").into_iter().map(|entry| entry.name);
+    templates
+        .filter(|name| name.ends_with(".md") && name != "README.md" && !name.starts_with("judge/"))
+        .filter_map(|name| {
+            let file = conf.read("prompts", &name).ok().flatten()?;
+            Some((name, hexadecimal(&Sha256::digest(&file.bytes)).into()))
+        })
+        .collect()
 }
 
 /// What a million tokens cost, by kind; empty where no price is known.

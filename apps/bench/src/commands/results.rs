@@ -10,17 +10,18 @@ use evaluation::export::{Filter, Target as ExportTarget};
 use evaluation::report::{Report, to_html, to_markdown, to_table};
 use evaluation::run::{Store, Tally, read_run};
 use evaluation::sample::Row;
-use evaluation::score::{Again, judge_again};
+use evaluation::score::{Again, hand_over, judge_again};
 use evaluation::suite::{Suite, judge_of};
+use tokio_util::sync::CancellationToken;
 
-use super::run::{around_of, keep_reports, selection_of};
+use super::run::{around_of, keep_reports, selection_of, stop_on_interrupt};
 use crate::Exit;
 use crate::args::{
     CompareArgs, ExportArgs, Format, ImportArgs, ReportArgs, ScoreArgs, StatusArgs, Target, VoteArgs,
 };
 use crate::around::{here, judge_wish, shown, surroundings};
-use crate::live;
 use crate::output::{self, note};
+use crate::{judging, live};
 
 /// How far a run has come; its folder is only read, so that it can be watched from anywhere.
 pub(crate) async fn status(arguments: &StatusArgs) -> anyhow::Result<Exit> {
@@ -76,33 +77,26 @@ pub(crate) async fn score(arguments: ScoreArgs) -> anyhow::Result<Exit> {
     let wish = arguments.judge.or(of_before);
     let judge = judge_of(&resolved, &judge_wish(wish.as_deref(), &around)?, &place.limiters).await?;
     let tasks: BTreeMap<_, _> = suite.tasks.into_iter().map(|task| (task.task_id.clone(), task)).collect();
-    let rows: Vec<Row> = store.rows().cloned().collect();
-    let judged_before = rows.iter().any(|row| row.verdict_of().is_some());
+    let again = if arguments.all { Again::All } else { Again::Open };
     // Figures of one run come from one judge.
-    let other_judge = judge.identity() != header.judge;
-    let again = match (other_judge, arguments.all) {
-        (true, _) => Again::Replacing,
-        (false, true) => Again::All,
-        (false, false) => Again::Open,
-    };
-    if other_judge && judged_before {
-        note(&format!("{} judges every answer again, not {}", judge.identity(), header.judge));
+    if judge.identity() != header.judge {
+        if store.rows().any(|row| row.verdict_of().is_some()) {
+            note(&format!("{} judges every answer again, not {}", judge.identity(), header.judge));
+            match hand_over(&mut store, &tasks, &judge, wish).await? {
+                Ok(kept) => note(&format!("the verdicts of before are kept in {}", kept.display())),
+                Err(why) => {
+                    note(&format!("the judge failed at the first answer, so nothing was changed: {why}"));
+                    return Ok(Exit::Failed);
+                }
+            }
+        } else {
+            store.set_judge(judge.identity(), wish)?;
+        }
     }
-    let (rows, scored) = judge_again(rows, &tasks, &judge, again, arguments.max_concurrent).await;
-    let why = scored.reason.clone().unwrap_or_default();
-    let said_nothing = !rows.iter().any(|row| row.verdict_of().is_some());
-    if other_judge && judged_before && said_nothing && scored.failed > 0 {
-        note(&format!("the judge failed for all {} answers, so nothing was changed: {why}", scored.failed));
-        return Ok(Exit::Failed);
-    }
-    if other_judge && judged_before {
-        note(&format!("the verdicts of before are kept in {}", store.keep_rows()?.display()));
-    }
-    // The header last: who is killed in between and scores again has every answer judged again.
-    store.rewrite(rows)?;
-    if other_judge {
-        store.set_judge(judge.identity(), wish)?;
-    }
+    let cancel = CancellationToken::new();
+    stop_on_interrupt(cancel.clone(), "stopping; the verdicts so far are kept");
+    let how = (again, arguments.max_concurrent);
+    let scored = judge_again(&mut store, &tasks, &judge, how, &cancel, &judging::shown()).await?;
     let rows: Vec<Row> = store.rows().cloned().collect();
     keep_reports(store.folder(), &Report::new(store.header().clone(), &rows, false))?;
     output::result(
@@ -112,8 +106,12 @@ pub(crate) async fn score(arguments: ScoreArgs) -> anyhow::Result<Exit> {
         ),
         None,
     )?;
-    if scored.failed > 0 {
+    if let Some(why) = &scored.reason {
         note(&format!("the judge failed for {} answers: {why}", scored.failed));
+    }
+    if cancel.is_cancelled() {
+        note(&format!("interrupted; go on with: fathom-bench score {}", store.folder().display()));
+        return Ok(Exit::Interrupted);
     }
     Ok(if scored.unjudged + scored.failed > 0 { Exit::Failed } else { Exit::Done })
 }

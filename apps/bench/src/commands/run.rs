@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -23,11 +22,14 @@ use tokio_util::sync::CancellationToken;
 use crate::Exit;
 use crate::args::{Around, ResumeArgs, RunArgs};
 use crate::around::{here, judge_wish, shown, surroundings};
-use crate::live;
 use crate::output::{self, note};
+use crate::{judging, live};
 
 /// The preset that leaves everything at its default, for files of tasks.
 const NO_SUITE: &str = "default";
+
+/// Answers of an earlier call that are judged at a time.
+const JUDGED_AT_A_TIME: usize = 8;
 
 /// Runs a suite, or goes on with it.
 pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<Exit> {
@@ -158,7 +160,9 @@ async fn carry_on(
     let execution = pipeline.config().benchmark.execution.clone();
     let tasks: BTreeMap<String, _> =
         suite.tasks.iter().map(|task| (task.task_id.clone(), task.clone())).collect();
-    judge_what_is_unjudged(&mut store, &tasks, &judge).await?;
+    let cancel = CancellationToken::new();
+    stop_on_interrupt(cancel.clone(), "stopping; samples under way can be gone on with");
+    judge_what_is_unjudged(&mut store, &tasks, &judge, &cancel).await?;
     let kept: Vec<Row> =
         store.rows().filter(|row| !matches!(row.state, SampleState::Error { .. })).cloned().collect();
     let failed = store.rows().count() - kept.len();
@@ -192,8 +196,6 @@ async fn carry_on(
         judge.identity(),
         store.folder().display(),
     ));
-    let cancel = CancellationToken::new();
-    stop_on_interrupt(cancel.clone());
     let progress = Arc::new(Progress::of(store.rows()));
     let (shown, end_of_show) = (Arc::clone(&progress), CancellationToken::new());
     let live = tokio::spawn(live::show(shown, before + waiting.len(), before, end_of_show.clone()));
@@ -233,18 +235,18 @@ async fn judge_what_is_unjudged(
     store: &mut Store,
     tasks: &BTreeMap<String, evaluation::dataset::Task>,
     judge: &Judge,
+    cancel: &CancellationToken,
 ) -> anyhow::Result<()> {
     if !store.rows().any(Row::is_unjudged) {
         return Ok(());
     }
-    let rows = store.rows().cloned().collect();
-    let (rows, scored) = judge_again(rows, tasks, judge, Again::Open, 8).await;
+    let how = (Again::Open, JUDGED_AT_A_TIME);
+    let scored = judge_again(store, tasks, judge, how, cancel, &judging::shown()).await?;
     let why = scored.reason.map_or_else(String::new, |reason| format!(": {reason}"));
     note(&format!(
         "{} samples that were unjudged are judged now, {} are left{why}",
         scored.judged, scored.unjudged
     ));
-    store.rewrite(rows)?;
     Ok(())
 }
 
@@ -263,10 +265,10 @@ pub(super) fn keep_reports(folder: &Path, report: &Report) -> anyhow::Result<()>
 }
 
 /// The first interrupt lets samples under way write down where they are; the second ends the program.
-fn stop_on_interrupt(cancel: CancellationToken) {
+pub(super) fn stop_on_interrupt(cancel: CancellationToken, what: &'static str) {
     tokio::spawn(async move {
         if tokio::signal::ctrl_c().await.is_ok() {
-            note("stopping; samples under way can be gone on with");
+            note(what);
             cancel.cancel();
         }
         if tokio::signal::ctrl_c().await.is_ok() {
@@ -294,15 +296,8 @@ fn default_folder(pipeline: &Pipeline) -> PathBuf {
     PathBuf::from("runs/bench").join(plain(&name))
 }
 
-/// The revision of the sources that the program is run from.
+/// The revision of the sources that the program was built from, where it was built in a checkout.
 fn git_facts() -> Option<GitFacts> {
-    let git = |arguments: &[&str]| {
-        let output =
-            Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
-        String::from_utf8(output.stdout).ok().map(|text| text.trim().to_owned())
-    };
-    Some(GitFacts {
-        revision: git(&["rev-parse", "HEAD"])?,
-        dirty: !git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty(),
-    })
+    let revision = option_env!("FATHOM_REVISION")?;
+    Some(GitFacts { revision: revision.to_owned(), dirty: option_env!("FATHOM_DIRTY") == Some("yes") })
 }

@@ -161,6 +161,28 @@ impl Identity {
     }
 }
 
+impl Identity {
+    /// What differs between two judges, each difference in words.
+    #[must_use]
+    pub fn differences(&self, other: &Self) -> Vec<String> {
+        let short = |sha256: &str| sha256.get(..12).unwrap_or("none").to_owned();
+        let facts = |judge: &Self| {
+            [
+                ("procedure", judge.judge.clone()),
+                ("provider", judge.provider.clone()),
+                ("model", judge.model.clone()),
+                ("prompt", short(&judge.prompt_sha256)),
+                ("votes", judge.votes.to_string()),
+            ]
+        };
+        let pairs = facts(self).into_iter().zip(facts(other));
+        pairs
+            .filter(|((_, mine), (_, others))| mine != others)
+            .map(|((what, mine), (_, others))| format!("{what}: {mine} there, {others} asked for"))
+            .collect()
+    }
+}
+
 impl std::fmt::Display for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let words = [self.judge.as_str(), self.model.as_str()];

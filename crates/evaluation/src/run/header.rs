@@ -36,7 +36,8 @@ pub struct Header {
     pub provider: String,
     /// Its name.
     pub model: String,
-    /// The agent's configuration and that of the model, without secrets.
+    /// The agent's configuration and that of the model, without secrets; what is read from the tasks; and the templates
+    /// of the agent's prompts, each with the hexadecimal SHA-256 of its text.
     pub config: Value,
     /// Who judges.
     pub judge: Identity,

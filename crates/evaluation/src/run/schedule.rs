@@ -187,13 +187,23 @@ impl Schedule {
         let run = self.runner.run(sample, task, &self.cancel).await?;
         let mut row = row_of(sample, task, run);
         let judgement = match row.state {
-            SampleState::Answered => self.judge.judge(task, row.answer.as_deref()).await,
+            SampleState::Answered => self.judged(task, row.answer.as_deref()).await,
             _ if task.ground_truth.is_none() => Judged::NotScored,
             _ => self.judge.judge(task, None).await,
         };
         row.judge(judgement);
         row.ended = crate::now();
         Some(row)
+    }
+
+    /// Who ends the run does not wait for a slow judge.
+    async fn judged(&self, task: &Task, answer: Option<&str>) -> Judged {
+        tokio::select! {
+            judged = self.judge.judge(task, answer) => judged,
+            () = self.cancel.cancelled() => {
+                Judged::Unjudged { reason: "the run was interrupted".to_owned(), transcript: None }
+            }
+        }
     }
 }
 

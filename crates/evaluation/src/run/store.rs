@@ -1,5 +1,5 @@
 //! The folder of a run: `header.json`, `results.jsonl`, `runs/`. Decides what is on disk when, so that a kill at any
-//! moment loses no finished sample and doubles none.
+//! moment loses no finished sample and no verdict, and doubles none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -13,7 +13,10 @@ use crate::judge::Identity;
 use crate::sample::{Row, SampleId};
 
 const HEADER: &str = "header.json";
+const PART_OF_HEADER: &str = "header.part";
 const RESULTS: &str = "results.jsonl";
+/// Rows that were judged again and are not in their place yet.
+const JUDGED: &str = "judged.part.jsonl";
 
 /// What is wrong with a run's folder.
 #[derive(Debug, thiserror::Error)]
@@ -64,8 +67,10 @@ pub enum StoreError {
     },
     /// The folder holds verdicts of another judge.
     #[error(
-        "{folder} was judged by {there}, and {asked} was asked for; figures of one run come from one judge.\nGo on \
-         with the judge of before, or let the other one judge every answer again: fathom-bench score {folder} --judge …"
+        "{folder} was judged by {there}, and {asked} was asked for; figures of one run come from one judge:\n  {}\nGo \
+         on with the judge of before, or let the other one judge every answer again: fathom-bench score {folder} \
+         --judge …",
+        differences(.there, .asked)
     )]
     OtherJudge {
         /// The folder.
@@ -126,8 +131,10 @@ impl Store {
             }
             return Ok(store);
         }
+        // A header that was being written when the program was killed is no header.
+        let is_ours = |name: &str| name.starts_with('.') || name == PART_OF_HEADER;
         let in_use = std::fs::read_dir(folder).is_ok_and(|entries| {
-            entries.flatten().any(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
+            entries.flatten().any(|entry| !is_ours(&entry.file_name().to_string_lossy()))
         });
         if in_use {
             return Err(StoreError::NotEmpty { folder: folder.display().to_string() });
@@ -154,8 +161,10 @@ impl Store {
         let rows = read_rows(folder)?;
         // A torn line is a sample that had not ended: it goes, and whatever follows begins on a line of its own.
         let torn = std::fs::read(&file).is_ok_and(|bytes| bytes.last().is_some_and(|byte| *byte != b'\n'));
-        if torn {
+        let judged = folder.join(JUDGED);
+        if torn || judged.exists() {
             replace(&file, lines(rows.iter()).as_bytes())?;
+            remove(&judged)?;
         }
         let results = File::options()
             .create(true)
@@ -215,6 +224,41 @@ impl Store {
         header.invocation.judge = wish;
         write_header(&self.folder, &header)?;
         self.header = header;
+        Ok(())
+    }
+
+    /// Keeps a row that was judged again; it is on disk when this returns.
+    ///
+    /// # Errors
+    ///
+    /// A full or read-only disk.
+    pub fn put(&mut self, row: Row) -> Result<(), StoreError> {
+        let file = self.folder.join(JUDGED);
+        File::options()
+            .create(true)
+            .append(true)
+            .open(&file)
+            .and_then(|mut judged| {
+                judged.write_all(lines(std::iter::once(&row)).as_bytes())?;
+                judged.sync_data()
+            })
+            .map_err(|source| write_error(&file, source))?;
+        self.rows.insert(row.sample.clone(), row);
+        Ok(())
+    }
+
+    /// Puts the rows that were judged again into their places.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Store::rewrite`]; nothing is lost then.
+    pub fn settle(&mut self) -> Result<(), StoreError> {
+        let judged = self.folder.join(JUDGED);
+        if judged.exists() {
+            let rows = self.rows.values().cloned().collect();
+            self.rewrite(rows)?;
+            remove(&judged)?;
+        }
         Ok(())
     }
 
@@ -300,39 +344,53 @@ fn read_header(folder: &Path) -> Result<Header, StoreError> {
     })
 }
 
-/// Reads `results.jsonl` without holding the folder. A torn last line is no row; a broken line before it is damage.
+/// The rows with their latest verdicts. A torn last line is no row; a broken line before it is damage.
 ///
 /// # Errors
 ///
 /// A file that cannot be read, or is damaged.
 fn read_rows(folder: &Path) -> Result<Vec<Row>, StoreError> {
-    let file = folder.join(RESULTS);
-    let text = match std::fs::read(&file) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(StoreError::Read { file: file.display().to_string(), source }),
-    };
     let mut rows: BTreeMap<SampleId, Row> = BTreeMap::new();
-    let mut lines = text.split(|byte| *byte == b'\n').enumerate().peekable();
-    while let Some((index, line)) = lines.next() {
-        if line.is_empty() || lines.peek().is_none() {
-            continue;
-        }
-        let row: Row = serde_json::from_slice(line).map_err(|error| StoreError::Damaged {
-            file: file.display().to_string(),
-            line: Some(index + 1),
-            problem: error.to_string(),
-        })?;
+    let file = folder.join(RESULTS);
+    for (line, row) in rows_of(&file)? {
         if rows.contains_key(&row.sample) {
             return Err(StoreError::Damaged {
                 file: file.display().to_string(),
-                line: Some(index + 1),
+                line: Some(line),
                 problem: format!("task {} has epoch {} twice", row.sample.task_id, row.sample.epoch),
             });
         }
         rows.insert(row.sample.clone(), row);
     }
+    for (_, judged) in rows_of(&folder.join(JUDGED))? {
+        if let Some(row) = rows.get_mut(&judged.sample) {
+            *row = judged;
+        }
+    }
     Ok(rows.into_values().collect())
+}
+
+/// The rows of a file that need not be there, with their line numbers from 1.
+fn rows_of(file: &Path) -> Result<Vec<(usize, Row)>, StoreError> {
+    let text = match std::fs::read(file) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(StoreError::Read { file: file.display().to_string(), source }),
+    };
+    let mut rows = Vec::new();
+    let mut lines = text.split(|byte| *byte == b'\n').zip(1..).peekable();
+    while let Some((line, number)) = lines.next() {
+        if line.is_empty() || lines.peek().is_none() {
+            continue;
+        }
+        let row = serde_json::from_slice(line).map_err(|error| StoreError::Damaged {
+            file: file.display().to_string(),
+            line: Some(number),
+            problem: error.to_string(),
+        })?;
+        rows.push((number, row));
+    }
+    Ok(rows)
 }
 
 /// Writes a file whole or not at all.
@@ -342,6 +400,17 @@ fn replace(file: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         .and_then(|mut out| out.write_all(bytes).and_then(|()| out.sync_all()))
         .and_then(|()| std::fs::rename(&part, file))
         .map_err(|source| write_error(file, source))
+}
+
+fn remove(file: &Path) -> Result<(), StoreError> {
+    match std::fs::remove_file(file) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(write_error(file, error)),
+        _ => Ok(()),
+    }
+}
+
+fn differences(there: &Identity, asked: &Identity) -> String {
+    there.differences(asked).join("\n  ")
 }
 
 fn write_error(file: &Path, source: std::io::Error) -> StoreError {

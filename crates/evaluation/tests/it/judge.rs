@@ -1,18 +1,22 @@
 //! Judges that are asked over HTTP, on 127.0.0.1.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use evaluation::dataset::Task;
 use evaluation::exact::ExactTier;
 use evaluation::judge::{Judge, JudgePrompt, ModelJudge, procedure};
+use evaluation::run::{Store, read_run};
+use evaluation::sample::Row;
 use evaluation::sample::{Judged, Transcript};
 use evaluation::score::{Again, Scored, judge_again};
 use evaluation::verdict::Verdict;
 use llm_providers::{Environment, LlmClient, LlmConfig, Price, RetryConfig};
 use pipeline::config::JudgeId;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
-use crate::made::{by_judge, row, unjudged};
+use crate::made::{by_judge, header, row, unjudged};
 use crate::scripted_server::{Reply, ScriptedServer};
 
 fn task(id: &str, truth: Option<&str>) -> Task {
@@ -324,29 +328,46 @@ async fn judging_again() {
         given("e", "sea", its_own("correct")),
         given("gone", "river", unjudged()),
     ];
-    let correct = |rows: &[evaluation::sample::Row]| rows.iter().map(|row| row.correct).collect::<Vec<_>>();
+    let correct =
+        |store: &Store| store.rows().map(|row| (row.sample.task_id.clone(), row.correct)).collect::<Vec<_>>();
+    let expected = |verdicts: [Option<bool>; 6]| {
+        let ids = ["a", "b", "c", "d", "e", "gone"].map(str::to_owned);
+        ids.into_iter().zip(verdicts).collect::<Vec<_>>()
+    };
     let (yes, no) = (Some(true), Some(false));
+    let folder = tempfile::tempdir().unwrap();
+    let stored = |name: &str, rows: &[Row]| {
+        let mut header = header(&["a", "b", "c", "d", "e", "gone"], 2, &json!({}));
+        header.judge = identity.clone();
+        let mut store = Store::open(&folder.path().join(name), header).unwrap();
+        store.rewrite(rows.to_vec()).unwrap();
+        store
+    };
+    let go_on = CancellationToken::new();
+    let again = async |store: &mut Store, again: Again| {
+        let scored = judge_again(store, &tasks, &judge, (again, 2), &go_on, &|_| ()).await.unwrap();
+        (scored.wanted, scored.judged, scored.changed, scored.failed, scored.unjudged)
+    };
 
-    let (again, scored) = judge_again(rows.clone(), &tasks, &judge, Again::Open, 2).await;
-    assert_eq!(correct(&again), [yes, None, no, no, yes, None]);
-    assert_eq!((scored.judged, scored.changed, scored.failed, scored.unjudged), (1, 1, 1, 2));
-    assert!(scored.reason.as_ref().unwrap().contains("form"), "{scored:?}");
+    let mut store = stored("open", &rows);
+    assert_eq!(again(&mut store, Again::Open).await, (2, 1, 1, 1, 2));
+    assert_eq!(correct(&store), expected([yes, None, no, no, yes, None]));
     // What was judged is not asked about: one request for `a`, three for `b`.
     assert_eq!(server.requests().len(), 4);
 
-    let (again, scored) = judge_again(rows.clone(), &tasks, &judge, Again::All, 3).await;
-    assert_eq!(correct(&again), [yes, None, no, yes, yes, None]);
-    assert_eq!((scored.judged, scored.changed, scored.failed, scored.unjudged), (2, 2, 3, 2));
+    let mut store = stored("all", &rows);
+    assert_eq!(again(&mut store, Again::All).await, (5, 2, 2, 3, 2));
+    assert_eq!(correct(&store), expected([yes, None, no, yes, yes, None]));
     // Verdicts that a failing judge would have replaced are as they were.
-    assert_eq!((&again[2], &again[4], &again[5]), (&rows[2], &rows[4], &rows[5]));
+    for row in [&rows[2], &rows[4], &rows[5]] {
+        assert_eq!(store.row(&row.sample), Some(row));
+    }
 
-    // Another judge's verdicts are no verdicts of this one, whether it is asked for all or not.
-    let (again, scored) = judge_again(rows.clone(), &tasks, &judge, Again::Replacing, 3).await;
-    assert_eq!(correct(&again), [yes, None, None, yes, None, None]);
-    assert_eq!((scored.judged, scored.changed, scored.failed, scored.unjudged), (2, 2, 3, 4));
-    let others = vec![given("d", "river", by_judge("incorrect")), given("e", "sea", by_judge("correct"))];
-    let (again, scored) = judge_again(others, &tasks, &judge, Again::Open, 1).await;
-    assert_eq!((correct(&again), scored.failed, scored.unjudged), (vec![yes, None], 1, 1));
+    // Another judge's verdicts are no verdicts of this one.
+    let others = [given("d", "river", by_judge("incorrect")), given("e", "sea", by_judge("correct"))];
+    let mut store = stored("others", &others);
+    assert_eq!(again(&mut store, Again::Open).await, (2, 1, 1, 1, 1));
+    assert_eq!(correct(&store), [("d".to_owned(), yes), ("e".to_owned(), None)]);
 
     // What does not count anyway is asked nobody about.
     let asked = server.requests().len();
@@ -357,7 +378,55 @@ async fn judging_again() {
         2,
         &json!({"state": "error", "kind": "x", "answer": null, "judgement": {"judged": "no_answer"}}),
     );
-    let (again, scored) = judge_again(vec![contaminated, failed], &tasks, &judge, Again::All, 1).await;
-    assert_eq!((correct(&again), server.requests().len()), (vec![no, no], asked));
-    assert_eq!(scored, Scored::default());
+    let mut store = stored("uncounted", &[contaminated, failed]);
+    assert_eq!(again(&mut store, Again::All).await, (0, 0, 0, 0, 0));
+    assert_eq!(server.requests().len(), asked);
+}
+
+#[tokio::test]
+async fn judging_that_is_stopped_keeps_its_verdicts() {
+    // The third answer is never judged.
+    let server = ScriptedServer::start_with(|request| match request.last_content() {
+        prompt if prompt.contains("R: sea") => Reply::text("Correct").delay(Duration::from_secs(60)),
+        _ => Reply::text("Incorrect"),
+    })
+    .await;
+    let judge = judge(&server, "webwalkerqa", JudgeId::Equivalence, 1);
+    let tasks: BTreeMap<String, Task> =
+        ["a", "b", "c"].map(|id| (id.to_owned(), task(id, Some("Inn")))).into();
+    let given = |id: &str, answer: &str| {
+        row(id, 1, &json!({"answer": answer, "judgement": unjudged(), "correct": null}))
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("run");
+    let mut store = Store::open(&place, header(&["a", "b", "c"], 1, &json!({}))).unwrap();
+    store.rewrite(vec![given("a", "lake"), given("b", "river"), given("c", "sea")]).unwrap();
+    let stop = CancellationToken::new();
+    let show = |scored: &Scored| {
+        // As somebody sees it who looks at the folder meanwhile.
+        let (_, rows) = read_run(&place).unwrap();
+        assert_eq!(rows.iter().filter(|row| row.correct.is_some()).count(), scored.judged);
+        if scored.judged == 2 {
+            stop.cancel();
+        }
+    };
+    let scored = judge_again(&mut store, &tasks, &judge, (Again::Open, 1), &stop, &show).await.unwrap();
+    assert_eq!((scored.judged, scored.unjudged), (2, 1));
+    drop(store);
+    let names: Vec<_> = std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!names.iter().any(|name| name.to_string_lossy().contains("part")), "{names:?}");
+
+    // Killed before the rows are in their places, and in the middle of a line.
+    let text = std::fs::read_to_string(place.join("results.jsonl")).unwrap();
+    let verdict = text
+        .lines()
+        .next()
+        .unwrap()
+        .replace("incorrect", "correct")
+        .replace("\"correct\":false", "\"correct\":true");
+    std::fs::write(place.join("judged.part.jsonl"), format!("{verdict}\n{{\"task_id\": \"b")).unwrap();
+    let store = Store::reopen(&place).unwrap();
+    let rows: Vec<_> = store.rows().map(|row| row.correct).collect();
+    assert_eq!(rows, [Some(true), Some(false), None]);
+    assert!(!place.join("judged.part.jsonl").exists());
 }

@@ -110,7 +110,11 @@ fn a_value_reads_as_the_key_wants_it() {
             "[[\"library\",\"read_document\"]]",
         ),
         ("agent.tool_calls_per_turn", "parallel", "\"parallel\""),
-        ("agent.limits", "{wall: 60, cost: 1.5}", "{\"wall\":60.0,\"working_time\":null,\"tokens\":null,\"cost\":1.5}"),
+        (
+            "agent.limits",
+            "{wall: 60, cost: 1.5}",
+            "{\"wall\":60.0,\"working_time\":null,\"tokens\":null,\"cost\":1.5}",
+        ),
         ("agent.limits.tokens", "1000000", "1000000"),
         (
             "llm.extra_body",
