@@ -215,3 +215,53 @@ async fn a_call_by_hand_starts_its_server_and_no_other() {
     assert_eq!(said.code, 1);
     assert!(said.stdout.contains("scrape_website"), "{}", said.stdout);
 }
+
+#[tokio::test]
+async fn files_below_the_current_folder_are_read_by_hand() {
+    let home = Home::new();
+    home.write("docs/a.md", "# About bees\n");
+    let convert = |uri: &str| json!({ "uri": uri }).to_string();
+    let here = home.path("").canonicalize().unwrap();
+    for uri in ["docs/a.md".to_owned(), here.join("docs/a.md").display().to_string()] {
+        let said = home.run(&["tools", "call", "tool-reading", "convert_to_markdown", &convert(&uri)]).await;
+        assert!(
+            said.code == 0 && said.stdout.contains("About bees"),
+            "{uri}: {} {}",
+            said.stdout,
+            said.stderr
+        );
+    }
+    let outside = ["tools", "call", "tool-reading", "convert_to_markdown", &convert("/etc/hostname")];
+    let said = home.run(&outside).await;
+    assert!(said.code == 1 && said.stdout.contains("tools.reading.allowed_roots"), "{}", said.stdout);
+}
+
+#[tokio::test]
+async fn secrets_of_servers_are_nowhere() {
+    let home = Home::new();
+    let config = json!({"mcpServers": {
+        "dies": {
+            "command": "sh",
+            "args": ["-c", "echo \"no use for FOO_KEY=$FOO_KEY\" >&2; exit 3"],
+            "env": {"FOO_KEY": "sk-of-the-server-0123"},
+        },
+        "far": {"url": "http://127.0.0.1:9/mcp?api_key=in-the-address-0123"},
+    }});
+    home.write("mcp.json", &config.to_string());
+    let home = home.set("agent.main_agent.tools=[dies, far]").set("llm.provider=reader");
+    for arguments in [
+        &["tools", "list"][..],
+        &["tools", "list", "--output", "json"],
+        &["doctor"],
+        &["tools", "call", "dies", "x"],
+        &["ask", "-v", "What?"],
+    ] {
+        let output = home.command(arguments).env("FATHOM_LOG", "info").output().await.unwrap();
+        let said = crate::support::Said::from(output);
+        let all = format!("{}{}", said.stdout, said.stderr);
+        assert!(all.contains("FOO_KEY=***"), "{arguments:?}: {all}");
+        for secret in ["sk-of-the-server-0123", "in-the-address-0123"] {
+            assert!(!all.contains(secret), "{arguments:?}: {all}");
+        }
+    }
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
@@ -199,6 +199,38 @@ async fn addresses_are_judged_before_anything_is_served() {
         assert_eq!(said.code, 2, "{address}: {}", said.stderr);
         assert!(said.stderr.contains(expected), "{address}: {}", said.stderr);
     }
+}
+
+#[tokio::test]
+async fn the_token_may_be_in_a_variable() {
+    let home = Home::new();
+    let with_token = |arguments: &[&str]| {
+        let mut command = home.command(arguments);
+        command.env("FATHOM_MCP_TOKEN", "a-token-0123456789");
+        command
+    };
+    let mut program = with_token(&["mcp", "serve", "task_planner", "--http", "0"]).spawn().unwrap();
+    let mut lines = BufReader::new(program.stderr.take().unwrap()).lines();
+    let said = lines.next_line().await.unwrap().unwrap();
+    let url = said.rsplit(' ').next().unwrap();
+    let place = url.strip_prefix("http://").unwrap().split('/').next().unwrap();
+    for (token, expected) in [("", "401"), ("Authorization: Bearer a-token-0123456789\r\n", "200")] {
+        let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {place}\r\nContent-Type: application/json\r\nAccept: application/json, \
+             text/event-stream\r\n{token}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let mut socket = tokio::net::TcpStream::connect(place).await.unwrap();
+        socket.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = [0; 12];
+        socket.read_exact(&mut answer).await.unwrap();
+        assert_eq!(std::str::from_utf8(&answer[9..]).unwrap(), expected, "{url}");
+    }
+    program.kill().await.unwrap();
+    // It is in the way of nothing else.
+    let said = with_token(&["tools", "list"]).output().await.unwrap();
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
 }
 
 #[tokio::test]

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         .with_env_filter(
             tracing_subscriber::EnvFilter::try_from_env("FATHOM_LOG").unwrap_or_else(|_| "warn".into()),
         )
-        .with_writer(std::io::stderr)
+        .with_writer(|| pipeline::own_log::WithoutSecrets(std::io::stderr()))
         .with_target(false)
         .without_time()
         .init();

@@ -195,7 +195,8 @@ pub(crate) enum ToolsCommand {
     /// Call one tool by hand
     #[command(
         after_help = "The result stands on stdout as the model would get it. Exit codes: 0 done · 1 the call \
-                            failed · 2 usage or configuration\n\nExamples:\n  \
+                            failed · 2 usage or configuration. Files are read below the current folder, those of \
+                            --docs and of -s 'tools.reading.allowed_roots=[…]'.\n\nExamples:\n  \
                             fathom tools call library search_library '{\"q\": \"Kepler\"}'\n  \
                             fathom tools call tool-python run_python_code '{\"code_block\": \"2 ** 100\"}'\n  \
                             echo '{\"uri\": \"paper.pdf\"}' | fathom tools call tool-reading convert_to_markdown -"
@@ -220,6 +221,8 @@ pub(crate) enum McpCommand {
                             FATHOM_MCP_TOKEN=… fathom mcp serve tool-reading --http 0.0.0.0:8000\n\n\
                             In the mcp.json of a client:\n  \
                             {\"mcpServers\": {\"library\": {\"command\": \"fathom\", \"args\": [\"mcp\", \"serve\", \"library\"]}}}\n\n\
+                            Files are read below the current folder (unless that is / or the home folder), below the \
+                            folders of --docs and those of -s 'tools.reading.allowed_roots=[…]'.\n\n\
                             Over HTTP the address of the endpoint is printed on stderr; Ctrl-C ends the server and all \
                             that it has started.")]
     Serve {
@@ -228,14 +231,9 @@ pub(crate) enum McpCommand {
         /// Serve streamable HTTP on this port or address; a port alone, and 0 for any free one, means this machine only
         #[arg(long, value_name = "ADDR")]
         http: Option<String>,
-        /// What HTTP clients must send as bearer token; needed where other machines can reach the address
-        #[arg(
-            long,
-            value_name = "TOKEN",
-            env = "FATHOM_MCP_TOKEN",
-            hide_env_values = true,
-            requires = "http"
-        )]
+        /// What HTTP clients must send as bearer token; needed where other machines can reach the address. Better in the
+        /// variable FATHOM_MCP_TOKEN, where it is in no list of processes
+        #[arg(long, value_name = "TOKEN", requires = "http")]
         token: Option<String>,
     },
 }

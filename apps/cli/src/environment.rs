@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
+use pipeline::own_log::WithoutSecrets;
 use pipeline::{CassetteChoice, Options, Surroundings};
 use tracing_subscriber::EnvFilter;
 
@@ -55,7 +56,7 @@ pub(crate) fn start_log(style: Style) {
     let filter = EnvFilter::try_from_env("FATHOM_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(|| WithoutSecrets(std::io::stderr()))
         .with_ansi(style.colored)
         .with_target(false)
         .try_init();

@@ -8,6 +8,7 @@ mod error;
 pub mod files;
 pub mod log;
 pub mod model_tools;
+pub mod own_log;
 mod prompts;
 mod replay;
 mod resume;

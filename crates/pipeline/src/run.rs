@@ -26,6 +26,7 @@ use crate::config::{FathomConfig, Origin, Resolved, is_secret_name};
 use crate::error::PipelineError;
 use crate::files;
 use crate::log::{BLOBS_NAME, Observer};
+use crate::own_log;
 use crate::prompts::{PromptFacts, TemplatePrompts};
 use crate::resume::Interrupted;
 use crate::scrub::Scrubber;
@@ -106,6 +107,7 @@ impl Pipeline {
     pub async fn new(parts: PipelineParts) -> Result<Self, PipelineError> {
         let PipelineParts { mut resolved, places, configured, configured_in, limiters, cassette } = parts;
         let scrubber = scrubber_of(&resolved, &configured);
+        own_log::hide(scrubber.clone());
         let (record, replay) = match cassette {
             None => (None, None),
             Some(CassetteChoice::Record(path)) => (Some(path), None),
@@ -132,6 +134,7 @@ impl Pipeline {
     #[must_use]
     pub fn with_client(parts: PipelineParts, client: LlmClient) -> Self {
         let PipelineParts { resolved, places, configured, configured_in, .. } = parts;
+        own_log::hide(scrubber_of(&resolved, &configured));
         let model_choice = "the program's own".to_owned();
         Self {
             resolved,
@@ -357,7 +360,8 @@ impl Pipeline {
         Ok(self.started(self.wiring(docs, scratch, &[]).servers()?, scratch).await)
     }
 
-    /// One server alone, configured or built-in, whether the agent uses it or not. The caller shuts it down.
+    /// One server alone, configured or built-in, whether the agent uses it or not; it may read what is below the current
+    /// folder. The caller shuts it down.
     ///
     /// # Errors
     ///
@@ -368,7 +372,8 @@ impl Pipeline {
         docs: &[PathBuf],
         scratch: &Path,
     ) -> Result<(ToolManager, Vec<ServerStatus>), PipelineError> {
-        Ok(self.started(self.wiring(docs, scratch, &[]).only(name)?, scratch).await)
+        let here = std::slice::from_ref(&self.places.here);
+        Ok(self.started(self.wiring(docs, scratch, here).only(name)?, scratch).await)
     }
 
     async fn started(&self, servers: Servers, scratch: &Path) -> (ToolManager, Vec<ServerStatus>) {
@@ -378,6 +383,11 @@ impl Pipeline {
         let manager = ToolManager::start(specs, options).await;
         let mut statuses = manager.statuses();
         statuses.extend(missing);
+        // What a server said before it died may hold what it was given.
+        let scrubber = self.scrubber();
+        for status in &mut statuses {
+            status.error = status.error.take().map(|error| scrubber.scrub(error));
+        }
         (manager, statuses)
     }
 

@@ -14,7 +14,7 @@ pub const SCRUBBED: &str = "***";
 const SHORTEST: usize = 8;
 
 /// Replaces known secrets in lines of JSON.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Scrubber {
     /// As JSON writes them, longest first, so that a secret inside another does not spoil the longer one.
     secrets: Vec<String>,

@@ -112,7 +112,7 @@ impl Wiring<'_> {
     /// A name that nobody knows; a library that cannot be set up.
     pub fn only(&self, name: &str) -> Result<Servers, PipelineError> {
         let mut servers = Servers::default();
-        self.add(name, "the call", &mut servers)?;
+        self.add(name, "the command", &mut servers)?;
         Ok(servers)
     }
 
@@ -171,7 +171,7 @@ impl Wiring<'_> {
                 .map_or_else(|| self.web_server(name), |server| Ok(Some(server)))?
             {
                 Some(server) => server,
-                None => return Err(self.unknown(name, "the call")),
+                None => return Err(self.unknown(name, "the command")),
             },
         })
     }

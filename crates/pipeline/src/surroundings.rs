@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use llm_providers::Limiters;
+use llm_providers::{Environment, Limiters};
 use mcp_tools::{McpJson, ServerSpec, Transport, parse_mcp_json};
 
 use crate::cassette::CassetteChoice;
@@ -30,6 +30,17 @@ pub struct Places {
     pub cache: PathBuf,
     /// Where runs leave their folders.
     pub runs: PathBuf,
+}
+
+impl Places {
+    /// What a tool server may read for programs of others: what is below the current folder, unless that is the whole
+    /// machine or all that a person owns.
+    #[must_use]
+    pub fn open_to_clients(&self, environment: &Environment) -> Vec<PathBuf> {
+        let is_home = environment.get("HOME").is_some_and(|home| Path::new(home) == self.here);
+        let is_closed = is_home || self.here.parent().is_none();
+        (!is_closed).then(|| self.here.clone()).into_iter().collect()
+    }
 }
 
 /// What was chosen when the program was called.

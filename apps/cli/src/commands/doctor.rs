@@ -31,7 +31,7 @@ const ENDPOINT_LIMIT: Duration = Duration::from_secs(5);
 
 /// Programs that tool servers are often started with.
 const PROGRAMS: &[(&str, &str)] = &[
-    ("python3", "runs the code of tool-python, and Python tool servers"),
+    ("python3", "starts Python tool servers"),
     ("npx", "starts tool servers from npm"),
     ("uvx", "starts tool servers from PyPI"),
     ("soffice", "helps tool-reading with DOC, PPT and RTF"),
@@ -168,6 +168,10 @@ async fn sandbox(findings: &mut Vec<Finding>) {
             None => good("sandbox", layer.name, format!("in force: {}", layer.protects)),
             Some(why) => miss("sandbox", layer.name, format!("not in force: {why}")),
         });
+    }
+    // Which of several it is shows only where one is started confined.
+    if let Some(interpreter) = &report.interpreter {
+        findings.push(good("sandbox", "interpreter", format!("tool-python runs code in {interpreter}")));
     }
     if let Some(refusal) = &report.refusal {
         findings.push(miss("sandbox", "tool-python", refusal.clone()));

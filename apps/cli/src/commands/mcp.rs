@@ -14,7 +14,9 @@ use crate::output;
 pub(crate) async fn run(context: &Context, command: McpCommand) -> Result<ExitCode, Failure> {
     let McpCommand::Serve { name, http, token } = command;
     let resolved = context.around.resolve()?;
+    let token = token.or_else(|| resolved.environment.get("FATHOM_MCP_TOKEN").map(str::to_owned));
     let scratch = super::scratch_dir()?;
+    let readable = context.around.places.open_to_clients(&resolved.environment);
     let wiring = pipeline::Wiring {
         config: &resolved.config,
         environment: &resolved.environment,
@@ -24,7 +26,7 @@ pub(crate) async fn run(context: &Context, command: McpCommand) -> Result<ExitCo
         configured_in: "mcp.json",
         docs: &context.common.docs,
         run_dir: scratch.path(),
-        files: &[],
+        files: &readable,
     };
     let server = wiring.built_in(&name)?;
     let stop = CancellationToken::new();

@@ -92,7 +92,7 @@ impl ChildProcess {
         let (Some(stdout), Some(stdin), Some(stderr)) = pipes else {
             return Err(failed(std::io::Error::other("its pipes are missing")));
         };
-        let drained = tokio::spawn(drain(server, stderr, tail));
+        let drained = tokio::spawn(drain(server, stderr, tail, secrets(env)));
         let (exit_sender, exit) = watch::channel(None);
         let stop = CancellationToken::new();
         let stopped = stop.clone();
@@ -165,14 +165,27 @@ impl Drop for Guarded {
     }
 }
 
+/// What a server was given that it must not show: its variables whose names mean a secret.
+fn secrets(env: &BTreeMap<String, String>) -> Vec<String> {
+    // Shorter ones cannot be told from ordinary words.
+    const SHORTEST: usize = 6;
+    let marked =
+        env.iter().filter(|(name, value)| environment::is_secret_name(name) && value.len() >= SHORTEST);
+    marked.map(|(_, value)| value.clone()).collect()
+}
+
 /// Reads standard error to its end, so that the program never waits for a reader.
-async fn drain(server: Arc<str>, mut stderr: impl AsyncRead + Unpin, tail: Arc<Tail>) {
+async fn drain(server: Arc<str>, mut stderr: impl AsyncRead + Unpin, tail: Arc<Tail>, secrets: Vec<String>) {
     let mut buffer = vec![0; 16 * 1024];
     let mut line = Vec::with_capacity(LOG_LINE);
     let log = |line: &mut Vec<u8>| {
         if !line.is_empty() {
-            tracing::debug!(%server, line = %super::text::clean(&String::from_utf8_lossy(line)), "stderr");
-            tail.push(line);
+            let mut text = super::text::clean(&String::from_utf8_lossy(line)).into_owned();
+            for secret in &secrets {
+                text = text.replace(secret.as_str(), "***");
+            }
+            tracing::debug!(%server, line = %text, "stderr");
+            tail.push(text.as_bytes());
             line.clear();
         }
     };
@@ -202,10 +215,15 @@ mod tests {
     #[tokio::test]
     async fn standard_error_is_kept_in_bounded_lines() {
         let tail = Arc::new(Tail::default());
-        let printed = format!("first\n\n{}\nlast without end", "x".repeat(3 * LOG_LINE));
-        drain("s".into(), printed.as_bytes(), Arc::clone(&tail)).await;
+        let printed = format!("first sk-0123\n\n{}\nlast without end", "x".repeat(3 * LOG_LINE));
+        let env = [("A_KEY", "sk-0123"), ("B_KEY", "short"), ("C", "last without")];
+        let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        drain("s".into(), printed.as_bytes(), Arc::clone(&tail), secrets(&env)).await;
         let shown = tail.indented().unwrap();
-        assert!(shown.starts_with("  first\n  xxx") && shown.ends_with("\n  last without end"), "{shown}");
+        assert!(
+            shown.starts_with("  first ***\n  xxx") && shown.ends_with("\n  last without end"),
+            "{shown}"
+        );
         assert_eq!(shown.lines().count(), 5);
     }
 }

@@ -1,10 +1,35 @@
 //! What a server program inherits of this process's environment.
 //!
-//! Decides which variables every server sees. Keys of this program stay here: what else a server
-//! needs stands in its own `env`.
+//! Decides which variables every server sees, and which names mean a secret. Keys of this program stay here: what
+//! else a server needs stands in its own `env`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+
+/// Parts of names that mean a secret.
+const PARTS: [&str; 11] = [
+    "api_key",
+    "apikey",
+    "access_key",
+    "private_key",
+    "secret",
+    "password",
+    "passwd",
+    "credential",
+    "authorization",
+    "cookie",
+    "bearer",
+];
+
+/// Whether a key or variable of this name holds a secret.
+#[must_use]
+pub fn is_secret_name(name: &str) -> bool {
+    let name = name.to_lowercase().replace('-', "_");
+    PARTS.iter().any(|part| name.contains(part))
+        || name == "token"
+        || name.ends_with("_token")
+        || name.ends_with("_key")
+}
 
 /// Names that are passed on: who and where the user is, how text and time are shown, how the network
 /// is reached, and where tool chains that start servers keep their files.
@@ -70,6 +95,32 @@ pub(crate) fn of_server(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_secrets() {
+        for name in [
+            "api_key",
+            "OPENAI_API_KEY",
+            "TENCENTCLOUD_SECRET_ID",
+            "Authorization",
+            "x-api-key",
+            "HF_TOKEN",
+            "Set-Cookie",
+        ] {
+            assert!(is_secret_name(name), "{name}");
+        }
+        for name in [
+            "max_tokens",
+            "token_limit",
+            "tokens",
+            "task_id_field",
+            "duplicate_keys",
+            "key_of_map",
+            "model_name",
+        ] {
+            assert!(!is_secret_name(name), "{name}");
+        }
+    }
 
     #[test]
     fn keys_of_this_program_stay_here() {

@@ -35,6 +35,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 pub use child::ends_with_server;
+pub use environment::is_secret_name;
 pub use error::ToolsError;
 #[cfg(feature = "serve")]
 pub(crate) use in_process::InProcessTask;

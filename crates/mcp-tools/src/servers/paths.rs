@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// The file that is meant, resolved; relative paths are tried in each allowed directory. No roots: the
-/// working directory.
+/// The file that is meant, resolved; relative paths are tried in each allowed directory, then from the working
+/// directory. No roots: the working directory.
 pub(super) fn confine(path: &Path, roots: &[PathBuf]) -> Result<PathBuf, String> {
     let here = [PathBuf::from(".")];
     let roots = if roots.is_empty() { &here } else { roots };
@@ -20,13 +20,22 @@ pub(super) fn confine(path: &Path, roots: &[PathBuf]) -> Result<PathBuf, String>
             return Ok(resolved);
         }
     }
+    if let Ok(resolved) = path.canonicalize()
+        && roots.iter().filter_map(|root| root.canonicalize().ok()).any(|root| resolved.starts_with(root))
+    {
+        return Ok(resolved);
+    }
     let problem = if missing && !path.is_absolute() {
         "does not exist"
     } else {
         "is not among the files that may be used"
     };
     let names: Vec<String> = roots.iter().take(5).map(|root| format!("`{}`", root.display())).collect();
-    Err(format!("`{}` {problem}. Files may be taken from: {}", path.display(), names.join(", ")))
+    Err(format!(
+        "`{}` {problem}. Files may be taken from: {} (--docs and tools.reading.allowed_roots add folders)",
+        path.display(),
+        names.join(", ")
+    ))
 }
 
 #[cfg(test)]

@@ -18,9 +18,10 @@ use super::yaml;
 pub const PREFIX: &str = "FATHOM_";
 
 /// Variables with our prefix that are no configuration keys, and what they are for.
-pub const OTHER_VARIABLES: [(&str, &str); 5] = [
+pub const OTHER_VARIABLES: [(&str, &str); 6] = [
     ("FATHOM_LOG", "which log lines are written (`debug`, `mcp_tools=trace`)"),
     ("FATHOM_LOCAL_SERVERS", "addresses at which model servers on this machine are looked for"),
+    ("FATHOM_MCP_TOKEN", "what clients of `mcp serve --http` must send, as `--token`"),
     ("FATHOM_CONF_DIR", "as `--conf-dir`"),
     ("FATHOM_RUNS_DIR", "as `--runs-dir`"),
     ("FATHOM_CACHE_DIR", "where collections and indexes are kept"),

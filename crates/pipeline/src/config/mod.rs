@@ -83,6 +83,7 @@ pub use environment::{OTHER_VARIABLES, PREFIX};
 pub use error::{ConfigError, ConfigErrorKind, ConfigErrors};
 pub use layer::Origin;
 pub use redact::is_secret_name;
+pub(crate) use redact::{without_password, without_query_secrets};
 pub use resolve::{ConfigSources, Provenance, Resolved, resolve};
 pub use tools::{
     BUILT_IN_SERVERS, LONGEST_CALL_LIMIT, LibraryConfig, PythonBackend, PythonConfig, PythonLimits,

@@ -1,10 +1,11 @@
 //! What must not be shown.
 //!
-//! Decides which names mean a secret, and hides the values of such keys and variables wherever they turn up in
+//! Decides that the values of keys and variables whose names mean a secret are hidden wherever they turn up in
 //! something that is printed: in another value, in an error, in an address.
 
 use std::collections::BTreeMap;
 
+pub use mcp_tools::is_secret_name;
 use serde_json::Value;
 
 use super::node::{Node, NodeValue};
@@ -13,31 +14,6 @@ use super::node::{Node, NodeValue};
 pub(crate) const MASK: &str = "***";
 /// Shorter texts are hidden only where a name says that they are secret.
 const SHORTEST: usize = 6;
-
-/// Parts of names that mean a secret.
-const PARTS: [&str; 11] = [
-    "api_key",
-    "apikey",
-    "access_key",
-    "private_key",
-    "secret",
-    "password",
-    "passwd",
-    "credential",
-    "authorization",
-    "cookie",
-    "bearer",
-];
-
-/// Whether a key or variable of this name holds a secret.
-#[must_use]
-pub fn is_secret_name(name: &str) -> bool {
-    let name = name.to_lowercase().replace('-', "_");
-    PARTS.iter().any(|part| name.contains(part))
-        || name == "token"
-        || name.ends_with("_token")
-        || name.ends_with("_key")
-}
 
 /// The secrets that are known, longest first.
 #[derive(Clone, Default)]
@@ -137,7 +113,7 @@ fn is_secret_parameter(name: &str) -> bool {
 }
 
 /// `http://user:password@host` → `http://***@host`.
-fn without_password(text: &str) -> String {
+pub(crate) fn without_password(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("://") {
@@ -157,7 +133,7 @@ fn without_password(text: &str) -> String {
 }
 
 /// `?api_key=…` → `?api_key=***`.
-fn without_query_secrets(text: &str) -> String {
+pub(crate) fn without_query_secrets(text: &str) -> String {
     if !text.contains("://") {
         return text.to_owned();
     }
@@ -168,8 +144,10 @@ fn without_query_secrets(text: &str) -> String {
             None => (part, ""),
         };
         match body.split_once('=') {
-            Some((name, _)) if index > 0 && is_secret_parameter(name) => {
-                shown.push_str(&format!("{name}={MASK}{separator}"));
+            Some((name, value)) if index > 0 && is_secret_parameter(name) => {
+                let is_end = |c: char| c.is_whitespace() || matches!(c, '#' | '"' | '\'' | ')' | '>' | '`');
+                let rest = value.find(is_end).and_then(|end| value.get(end..)).unwrap_or_default();
+                shown.push_str(&format!("{name}={MASK}{rest}{separator}"));
             }
             _ => shown.push_str(part),
         }
@@ -182,32 +160,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_secrets() {
-        for name in [
-            "api_key",
-            "OPENAI_API_KEY",
-            "TENCENTCLOUD_SECRET_ID",
-            "Authorization",
-            "x-api-key",
-            "HF_TOKEN",
-            "Set-Cookie",
-        ] {
-            assert!(is_secret_name(name), "{name}");
-        }
-        for name in [
-            "max_tokens",
-            "token_limit",
-            "tokens",
-            "task_id_field",
-            "duplicate_keys",
-            "key_of_map",
-            "model_name",
-        ] {
-            assert!(!is_secret_name(name), "{name}");
-        }
-    }
-
-    #[test]
     fn texts_without_secrets() {
         let environment =
             [("A_API_KEY", "sk-one"), ("B_TOKEN", "sk-one-two"), ("C_TOKEN", "12"), ("HOME", "/home/me")];
@@ -217,7 +169,7 @@ mod tests {
             ("x sk-one-two y sk-one", "x *** y ***"),
             ("12 in /home/me", "12 in /home/me"),
             ("http://me:pw@host/v1", "http://***@host/v1"),
-            ("http://host/v1?a=b&key=abc&api_key=x#f", "http://host/v1?a=b&key=***&api_key=***"),
+            ("http://host/v1?a=b&key=abc&api_key=x#f", "http://host/v1?a=b&key=***&api_key=***#f"),
             ("http://host/a@b", "http://host/a@b"),
             ("key=abc", "key=abc"),
             ("://", "://"),
