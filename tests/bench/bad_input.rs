@@ -79,7 +79,7 @@ async fn bad_lines_are_left_out_where_that_is_asked_for() {
     let said =
         home.run(&["run", tasks, "--judge", "mock", "--skip-bad-lines", "--out", "out"]).await.expect(0);
     assert!(said.stderr.contains("tasks.jsonl:4"), "{}", said.stderr);
-    assert!(said.stdout.contains("bad records left out  1"), "{}", said.stdout);
+    assert!(said.stdout.contains("bad records left out          1"), "{}", said.stdout);
 }
 
 #[tokio::test]

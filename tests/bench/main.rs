@@ -4,7 +4,9 @@
 
 mod bad_input;
 mod crashes;
+mod hostile;
 mod judging;
+mod limits;
 #[path = "../../crates/llm-providers/tests/support/scripted_server.rs"]
 mod scripted_server;
 mod suites;

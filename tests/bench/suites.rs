@@ -54,6 +54,127 @@ async fn figures_over_epochs_levels_and_exports() {
     );
 }
 
+/// Predictions are not judged: the majority of the epochs goes into the file that the publishers take.
+#[tokio::test]
+async fn predictions_become_a_submission() {
+    let asked = std::sync::Mutex::new(std::collections::BTreeMap::<String, usize>::new());
+    let server = ScriptedServer::start_with(move |request| {
+        let text = request.body["messages"].to_string();
+        let number = text.split("number<").nth(1).unwrap().split('>').next().unwrap().to_owned();
+        let is_answer = !request.body["messages"][1]["content"].to_string().contains("use_mcp_tool")
+            && request.body["messages"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|message| message["role"] == "assistant");
+        if !is_answer {
+            return Reply::text("I know enough.");
+        }
+        let mut asked = asked.lock().unwrap();
+        let epoch = asked.entry(number.clone()).or_insert(0);
+        *epoch += 1;
+        // One task after the other: the epochs of a task are asked in their order.
+        let answers = match number.as_str() {
+            "0" => ["Yes", "No", "yes."],
+            "1" => ["12.5", "13", "14"],
+            _ => ["?", "?", "?"],
+        };
+        Reply::text(format!("\\boxed{{{}}}", answers[(*epoch - 1) % 3]))
+    })
+    .await;
+    let home = Home::with_model(&server)
+        .set("benchmark.data.data_dir=predictions")
+        .set("agent.skip_final_call=false");
+    std::fs::create_dir(home.path("predictions")).unwrap();
+    let tasks = std::fs::read_to_string(home.tasks(3)).unwrap();
+    let open: String = tasks.lines().map(|line| line.replace("ground_truth", "deadline") + "\n").collect();
+    std::fs::write(home.path("predictions/standardized_data.jsonl"), open).unwrap();
+    let arguments = ["run", "futurex", "--epochs", "3", "--max-concurrent", "1", "--out", "out"];
+    let said = home.run(&arguments).await.expect(0);
+    assert!(
+        said.stdout.contains("tasks without a right answer  all 3: nothing is judged"),
+        "{}",
+        said.stdout
+    );
+    assert!(said.stdout.contains("futurex: nothing is scored"), "{}", said.stdout);
+    let said = home.run(&["vote", "out"]).await.expect(0);
+    let file = std::fs::read_to_string(home.path("out/futurex_submission.jsonl")).unwrap();
+    assert_eq!(
+        file, "{\"id\":\"0\",\"prediction\":\"Yes\"}\n{\"id\":\"1\",\"prediction\":\"12.5\"}\n",
+        "{}",
+        said.stderr
+    );
+    assert!(
+        said.stderr.contains("1 tasks are tied, and the answer of the earliest epoch was taken: 1"),
+        "{}",
+        said.stderr
+    );
+    assert!(said.stderr.contains("1 tasks have no answer, and left out"), "{}", said.stderr);
+    let votes = home.run(&["vote", "out", "--to", "votes"]).await.expect(0).stdout;
+    assert!(votes.contains(r#""tied_with":["13","14"]"#), "{votes}");
+}
+
+#[tokio::test]
+async fn tasks_without_a_right_answer_are_counted_and_in_no_denominator() {
+    let server = counting_model().await;
+    let home = Home::with_model(&server);
+    let file = home.tasks(4);
+    let tasks =
+        std::fs::read_to_string(&file).unwrap().replace("\"ground_truth\":\"2\"", "\"ground_truth\":null");
+    std::fs::write(&file, &tasks).unwrap();
+    let arguments = ["run", file.to_str().unwrap(), "--judge", "mock", "--out", "out"];
+    let said = home.run(&arguments).await.expect(0);
+    assert!(said.stderr.contains("warning: 1 of 4 tasks have no right answer"), "{}", said.stderr);
+    assert!(
+        said.stdout.contains("tasks without a right answer  1 of 4: not judged, in no denominator"),
+        "{}",
+        said.stdout
+    );
+    let report = home.report("out");
+    assert_eq!(
+        (&report["header"]["dataset"]["without_truth"], &report["accuracy"]["samples"]),
+        (&json!(1), &json!(3))
+    );
+    assert_eq!((&report["not_scored"], &report["selected"]), (&json!(1), &json!(4)));
+    // All of them: more likely a field of another name than a wish.
+    std::fs::write(&file, tasks.replace("ground_truth", "solution")).unwrap();
+    let arguments = ["run", file.to_str().unwrap(), "--judge", "mock", "--out", "none"];
+    let said = home.run(&arguments).await.expect(0);
+    assert!(said.stderr.contains("none of the 4 tasks has a right answer"), "{}", said.stderr);
+    assert!(said.stderr.contains("field_mapping.ground_truth_field"), "{}", said.stderr);
+}
+
+/// Somebody else looks at the folder of a run from its beginning to its end.
+#[tokio::test]
+async fn a_run_is_watched_from_its_folder() {
+    let server = counting_model().await;
+    let home = Home::with_model(&server);
+    let tasks = home.tasks(24);
+    let arguments =
+        ["run", tasks.to_str().unwrap(), "--judge", "mock", "--max-concurrent", "1", "--out", "out"];
+    let mut run = home.command(&arguments).spawn().unwrap();
+    while home.rows_so_far("out") < 1 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        assert!(run.try_wait().unwrap().is_none(), "it ended too soon");
+    }
+    // It ends by itself, and has seen the end.
+    let watched = home.run(&["status", "out", "--watch"]).await.expect(0);
+    let last = watched.stdout.lines().last().unwrap();
+    assert!(last.starts_with("24/24 done · 16/24 correct · accuracy so far 66.7 % ["), "{}", watched.stdout);
+    assert!(last.contains(" turns · 7920 tokens"), "{last}");
+    assert!(run.wait().await.unwrap().success());
+
+    // Of a run that was killed it says how to go on.
+    let mut run = home.command(&[&arguments[..6], &["--out", "killed"]].concat()).spawn().unwrap();
+    while home.rows_so_far("killed") < 3 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    run.kill().await.unwrap();
+    let watched = home.run(&["status", "killed", "--watch"]).await.expect(130);
+    assert!(watched.stderr.contains("nobody is at work in killed"), "{}", watched.stderr);
+    assert!(watched.stdout.contains("/24 done"), "{}", watched.stdout);
+}
+
 #[tokio::test]
 async fn a_task_ends_with_its_first_right_epoch() {
     let server = counting_model().await;

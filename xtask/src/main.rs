@@ -2,7 +2,6 @@
 
 mod e2e_model;
 mod perf;
-mod perf_tools;
 mod reader_eval;
 mod shell;
 mod tidy;

@@ -1,7 +1,7 @@
 //! Runs other programs and says which.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use anyhow::{Context as _, bail};
 
@@ -14,6 +14,21 @@ pub fn root() -> PathBuf {
 pub fn cargo(arguments: &[&str]) -> anyhow::Result<()> {
     eprintln!("$ cargo {}", arguments.join(" "));
     let mut command = Command::new(env!("CARGO"));
+    let command = at_the_top(command.args(arguments));
+    let status = command.status().context("cargo does not start")?;
+    if !status.success() {
+        bail!("cargo {} failed ({status})", arguments.join(" "));
+    }
+    Ok(())
+}
+
+/// Runs a program at the top of the repository and takes what it says.
+pub fn quietly(command: &mut Command) -> anyhow::Result<Output> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    at_the_top(command).output().with_context(|| format!("{program} does not start"))
+}
+
+fn at_the_top(command: &mut Command) -> &mut Command {
     // What cargo said to this program about itself would make the build scripts of others run again.
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
@@ -21,11 +36,7 @@ pub fn cargo(arguments: &[&str]) -> anyhow::Result<()> {
             command.env_remove(&name);
         }
     }
-    let status = command.args(arguments).current_dir(root()).status().context("cargo does not start")?;
-    if !status.success() {
-        bail!("cargo {} failed ({status})", arguments.join(" "));
-    }
-    Ok(())
+    command.current_dir(root())
 }
 
 /// Builds one of the programs in release mode and gives its path.

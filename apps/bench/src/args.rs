@@ -37,7 +37,7 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Compare two runs over the same suite, task by task
     Compare(CompareArgs),
-    /// Print the answer that most epochs give, a line a task
+    /// Take the answer that most epochs give; for futurex, write the submission file
     Vote(VoteArgs),
     /// Write samples as training data, or as task logs of the reference
     Export(ExportArgs),
@@ -72,6 +72,9 @@ pub(crate) struct PrepareArgs {
     /// The published original: .jsonl, .json, .csv, .tsv or .parquet
     #[arg(long, value_name = "FILE")]
     pub(crate) from: PathBuf,
+    /// Take only the tasks whose ids this file has, one a line, or as records with a `task_id` or `id`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ids: Option<PathBuf>,
     /// Where the tasks go; by default where the suite looks for them
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -150,7 +153,7 @@ pub(crate) struct ResumeArgs {
 pub(crate) struct StatusArgs {
     /// The folder of the run
     pub(crate) dir: PathBuf,
-    /// Say it again every two seconds until the run is complete
+    /// Show it until the run is done, or nobody works on it any more
     #[arg(long)]
     pub(crate) watch: bool,
 }
@@ -217,11 +220,23 @@ pub(crate) struct CompareArgs {
     pub(crate) json: bool,
 }
 
+/// What votes are written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum VoteForm {
+    /// A line a task with the answer, its votes and what it is tied with
+    Votes,
+    /// A line a task, `{"id": …, "prediction": …}`, as FutureX takes it
+    Submission,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct VoteArgs {
     /// The folder of the run
     pub(crate) dir: PathBuf,
-    /// Write into this file instead of printing
+    /// What votes are written as; by default a submission where nobody judges the suite
+    #[arg(long, value_enum)]
+    pub(crate) to: Option<VoteForm>,
+    /// Write into this file; by default a submission goes to SUITE_submission.jsonl in the folder, votes are printed
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }
@@ -265,12 +280,20 @@ pub(crate) struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// A run directory of the reference: logs/SUITE/PROVIDER_MODEL_AGENT, with run_1, run_2… in it
+    /// A folder of the reference: that of a model's runs, logs/SUITE/PROVIDER_MODEL_AGENT with run_1, run_2… in it, one
+    /// of the runs, or that of a suite; runs of several models go into folders of their own
     pub(crate) from: PathBuf,
-    /// The folder that is made; report and compare take it
+    /// The folder that is made; report, compare and score take it
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
-    /// The suite; by default the name of the folder above
+    /// The suite, which says how answers are judged; by default that of the folder's name
     #[arg(long, value_name = "NAME")]
     pub(crate) suite: Option<String>,
+    /// The tasks that were run, for questions, right answers and levels; by default those of the suite where they are
+    /// here, else what the logs say
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dataset: Option<PathBuf>,
+    /// Take configuration files from this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) conf_dir: Option<PathBuf>,
 }

@@ -1,33 +1,111 @@
-//! What is shown while a suite runs: a block that is drawn anew on a terminal, plain lines elsewhere.
+//! What is shown while a suite runs: a block that is drawn anew on a terminal, plain lines elsewhere. The same picture
+//! for whoever runs the suite and for whoever watches its folder.
 
-use std::fmt::Write as _;
-use std::io::{IsTerminal as _, Write as _};
+mod picture;
+
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use evaluation::run::{Progress, Tally};
+use console::Term;
+use evaluation::run::Progress;
 use tokio_util::sync::CancellationToken;
+
+pub(crate) use picture::{Picture, Running};
 
 /// Between two blocks on a terminal.
 const REDRAW: Duration = Duration::from_millis(500);
 /// Between two lines elsewhere, where nothing has ended in the meantime.
 const QUIET: Duration = Duration::from_secs(30);
 
+/// Shows one picture after the other.
+pub(crate) struct Screen {
+    terminal: Term,
+    drawn: usize,
+    told: Option<(String, Instant)>,
+}
+
+impl Screen {
+    /// On standard error, where a run tells how it goes.
+    pub(crate) fn stderr() -> Self {
+        Self { terminal: Term::stderr(), drawn: 0, told: None }
+    }
+
+    /// On standard output, where the picture is what was asked for.
+    pub(crate) fn stdout() -> Self {
+        Self { terminal: Term::stdout(), drawn: 0, told: None }
+    }
+
+    /// Draws the picture in the place of the last one; elsewhere a line, where it says something new or nothing was
+    /// said for long.
+    pub(crate) fn show(&mut self, picture: &Picture) {
+        if self.terminal.is_term() {
+            let (height, width) = self.terminal.size();
+            let lines = picture.block(usize::from(width), usize::from(height).saturating_sub(2));
+            self.redraw(&lines);
+            return;
+        }
+        let line = picture.line();
+        let key = picture.news();
+        let is_news = self.told.as_ref().is_none_or(|(told, at)| *told != key || at.elapsed() >= QUIET);
+        if is_news {
+            let _ = writeln!(&self.terminal, "{line}");
+            self.told = Some((key, Instant::now()));
+        }
+    }
+
+    fn redraw(&mut self, lines: &[String]) {
+        let mut text = String::new();
+        if self.drawn > 0 {
+            text.push_str(&format!("\x1b[{}A", self.drawn));
+        }
+        text.push_str("\r\x1b[J");
+        for line in lines {
+            text.push_str(line);
+            text.push('\n');
+        }
+        let _ = (&self.terminal).write_all(text.as_bytes());
+        self.drawn = lines.len();
+    }
+}
+
+/// What does not change while a run goes on.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Frame {
+    /// The suite, the model and the judge in words.
+    pub(crate) title: String,
+    /// Samples that will have ended when the run is done.
+    pub(crate) total: usize,
+    /// Samples that had ended before this part of the run.
+    pub(crate) before: usize,
+    /// Epochs of a task that ends with its first right one.
+    pub(crate) any_of: Option<usize>,
+}
+
 /// Shows the progress of a run until it is told to stop.
-pub(crate) async fn show(progress: Arc<Progress>, total: usize, before: usize, stop: CancellationToken) {
+pub(crate) async fn show(progress: Arc<Progress>, frame: Frame, stop: CancellationToken) {
     let began = Instant::now();
-    let is_terminal = std::io::stderr().is_terminal();
-    let (mut drawn, mut told, mut last_line) = (0, before, Instant::now());
+    let mut screen = Screen::stderr();
     loop {
         let ended = stop.is_cancelled();
         let tally = progress.tally();
-        if is_terminal {
-            drawn = redraw(&block(&progress, &tally, total, before, began), drawn);
-        } else if tally.done() != told || last_line.elapsed() >= QUIET {
-            told = tally.done();
-            last_line = Instant::now();
-            crate::output::note(&line(&tally, total, before, began));
+        let running = progress.running().into_iter().map(|(sample, began)| Running {
+            name: format!("{} e{}", sample.task_id, sample.epoch),
+            since: Some(began.elapsed()),
+        });
+        let here = tally.done().saturating_sub(frame.before);
+        let mut picture = Picture {
+            title: frame.title.clone(),
+            total: frame.total,
+            any_of: frame.any_of,
+            running: running.collect(),
+            pace: u32::try_from(here).ok().filter(|here| *here > 0).map(|here| began.elapsed() / here),
+            tally,
+        };
+        if let Some(epochs) = frame.any_of {
+            picture.total = picture.total.saturating_sub(picture.spared(epochs));
         }
+        screen.show(&picture);
         if ended {
             return;
         }
@@ -35,81 +113,5 @@ pub(crate) async fn show(progress: Arc<Progress>, total: usize, before: usize, s
             () = tokio::time::sleep(REDRAW) => {}
             () = stop.cancelled() => {}
         }
-    }
-}
-
-/// Everything in one line.
-pub(crate) fn line(tally: &Tally, total: usize, before: usize, began: Instant) -> String {
-    let mut text = format!("{}/{total} done", tally.done());
-    if tally.judged > 0 {
-        let _ = write!(text, " · {}/{} correct", tally.correct, tally.judged);
-    }
-    if tally.unjudged > 0 {
-        let _ = write!(text, " · {} unjudged", tally.unjudged);
-    }
-    for state in ["no_answer", "limit", "error", "contaminated"] {
-        if let Some(count) = tally.states.get(state) {
-            let _ = write!(text, " · {count} {}", state.replace('_', " "));
-        }
-    }
-    let _ = write!(text, " · {} turns · {} tokens", tally.turns, tally.tokens);
-    if let Some(cost) = tally.cost_usd.filter(|cost| *cost > 0.0) {
-        let _ = write!(text, " · ${cost:.4}");
-    }
-    if let Some(left) = eta(tally.done(), total, before, began) {
-        let _ = write!(text, " · {} left", duration(left));
-    }
-    text
-}
-
-fn block(progress: &Progress, tally: &Tally, total: usize, before: usize, began: Instant) -> Vec<String> {
-    const WIDTH: usize = 40;
-    let filled = WIDTH * tally.done() / total.max(1);
-    let mut lines = vec![
-        format!("[{}{}]", "#".repeat(filled), ".".repeat(WIDTH.saturating_sub(filled))),
-        line(tally, total, before, began),
-    ];
-    let running = progress.running();
-    if !running.is_empty() {
-        let slowest: Vec<String> = running
-            .iter()
-            .take(3)
-            .map(|(sample, began)| {
-                format!("{} e{} {}", sample.task_id, sample.epoch, duration(began.elapsed()))
-            })
-            .collect();
-        lines.push(format!("{} running, longest: {}", running.len(), slowest.join(", ")));
-    }
-    lines
-}
-
-fn redraw(lines: &[String], drawn: usize) -> usize {
-    let mut text = String::new();
-    if drawn > 0 {
-        let _ = write!(text, "\x1b[{drawn}A");
-    }
-    text.push_str("\x1b[J");
-    for line in lines {
-        let short: String = line.chars().take(100).collect();
-        text.push_str(&short);
-        text.push('\n');
-    }
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
-    lines.len()
-}
-
-fn eta(done: usize, total: usize, before: usize, began: Instant) -> Option<Duration> {
-    let ended_here = u32::try_from(done.checked_sub(before)?).ok().filter(|count| *count > 0)?;
-    let left = u32::try_from(total.checked_sub(done)?).ok().filter(|count| *count > 0)?;
-    Some(began.elapsed() / ended_here * left)
-}
-
-/// `1 h 02 min`, `3 min 20 s`, `12 s`.
-fn duration(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds} s"),
-        (0, minutes, seconds) => format!("{minutes} min {seconds:02} s"),
-        (hours, minutes, _) => format!("{hours} h {minutes:02} min"),
     }
 }

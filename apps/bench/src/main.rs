@@ -15,6 +15,10 @@ use clap::Parser as _;
 
 use args::{Cli, Command};
 use output::note;
+use pipeline::{ReaderProcess, read_apart};
+
+/// The argument with which this program is started to read one document in a process of its own.
+const READ_APART: &str = "__read-document";
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +40,13 @@ impl From<Exit> for ExitCode {
 }
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == READ_APART) {
+        return if read_apart() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    // A suite of hundreds of questions outlives a document that takes its reader along.
+    if let Ok(program) = std::env::current_exe() {
+        ReaderProcess { program, arguments: vec![READ_APART.into()] }.install();
+    }
     let cli = Cli::parse();
     tracing_subscriber::fmt()
         .with_env_filter(

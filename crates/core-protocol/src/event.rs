@@ -162,6 +162,14 @@ pub enum EventBody {
         /// The pause before the next try.
         wait_ms: u64,
     },
+    /// A call waited for a limiter: for its turn among all who ask the same server, or for the end of a pause that the
+    /// server asked for. Told when the waiting is over.
+    LlmWaited {
+        /// The call.
+        call: u64,
+        /// How long.
+        ms: u64,
+    },
     /// A call gave no usable reply, its retries spent.
     LlmFailed {
         /// The call.

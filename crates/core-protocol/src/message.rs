@@ -112,6 +112,11 @@ pub enum ContentBlock {
         /// Where its bytes are.
         source: MediaSource,
     },
+    /// A film.
+    Video {
+        /// Where its bytes are.
+        source: MediaSource,
+    },
     /// A file that the message names without holding it.
     File {
         /// Path or URL.

@@ -68,7 +68,7 @@ pub fn compare(first: (&Header, &[Row]), second: (&Header, &[Row])) -> Compariso
         runs: [first.0, second.0].map(|header| RunName {
             suite: header.suite.clone(),
             model: header.model.clone(),
-            judge: format!("{} {}", header.judge.judge, header.judge.model).trim().to_owned(),
+            judge: judge_words(header),
         }),
         paired,
         only_first: left.keys().filter(|task| !right.contains_key(*task)).count(),
@@ -77,6 +77,10 @@ pub fn compare(first: (&Header, &[Row]), second: (&Header, &[Row])) -> Compariso
         losses: rest.into_iter().filter(|task| task.first < task.second).collect(),
         warnings: warnings(first, second),
     }
+}
+
+fn judge_words(header: &Header) -> String {
+    format!("{} {}", header.judge.judge, header.judge.model).trim().to_owned()
 }
 
 fn means(rows: &[Row]) -> BTreeMap<&str, f64> {
@@ -91,6 +95,35 @@ fn means(rows: &[Row]) -> BTreeMap<&str, f64> {
     tasks.into_iter().map(|(task, (sum, count))| (task, sum / count)).collect()
 }
 
+/// Settings that differ, but for the model's own: that is what is compared. Runs that were imported have none.
+fn differing_settings(a: &Header, b: &Header) -> Option<String> {
+    const SHOWN: usize = 6;
+    let has_any = |header: &Header| header.config.as_object().is_some_and(|sections| !sections.is_empty());
+    if !has_any(a) || !has_any(b) {
+        return (has_any(a) != has_any(b))
+            .then(|| "the settings of one of the runs are not known".to_owned());
+    }
+    let differing: Vec<String> = a
+        .mismatches(b)
+        .into_iter()
+        .filter(|mismatch| mismatch.what.starts_with("config."))
+        .map(|mismatch| {
+            format!(
+                "{} ({} and {})",
+                mismatch.what.trim_start_matches("config."),
+                mismatch.there,
+                mismatch.asked
+            )
+        })
+        .collect();
+    let more = differing.len().saturating_sub(SHOWN);
+    (!differing.is_empty()).then(|| {
+        let shown = differing.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("the configurations differ: {shown}{rest}")
+    })
+}
+
 fn warnings(first: (&Header, &[Row]), second: (&Header, &[Row])) -> Vec<String> {
     let mut warnings = Vec::new();
     let (a, b) = (first.0, second.0);
@@ -98,11 +131,32 @@ fn warnings(first: (&Header, &[Row]), second: (&Header, &[Row])) -> Vec<String> 
         warnings.push(format!("the suites differ: {} and {}", a.suite, b.suite));
     }
     if a.dataset.sha256 != b.dataset.sha256 {
-        warnings.push("the datasets differ: their files have different content".to_owned());
+        warnings.push(format!(
+            "the datasets differ: {} and {} have different content",
+            a.dataset.file, b.dataset.file
+        ));
     }
     if a.judge != b.judge {
-        warnings.push("the judges differ: judge one of the runs again with fathom-bench score".to_owned());
+        warnings.push(format!(
+            "the judges differ: {} and {}; judge one of the runs again with fathom-bench score",
+            judge_words(a),
+            judge_words(b)
+        ));
     }
+    if a.epochs != b.epochs {
+        warnings.push(format!(
+            "the epochs differ: {} and {}; each task counts once all the same",
+            a.epochs, b.epochs
+        ));
+    }
+    if a.dataset.sha256 == b.dataset.sha256 && a.task_ids != b.task_ids {
+        warnings.push(format!(
+            "different tasks of the dataset were selected: {} and {}",
+            a.task_ids.len(),
+            b.task_ids.len()
+        ));
+    }
+    warnings.extend(differing_settings(a, b));
     if a.stop_on_pass.is_some() || b.stop_on_pass.is_some() {
         warnings.push("a run stopped at each task's first right epoch: its means are too high".to_owned());
     }

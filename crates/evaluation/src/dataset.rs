@@ -41,15 +41,35 @@ impl Task {
     /// the top or inside `metadata`.
     #[must_use]
     pub fn group(&self) -> Option<(String, String)> {
-        ["Level", "level", "category", "Category", "difficulty", "kind", "answer_type"].into_iter().find_map(
-            |name| {
-                let inside = || self.metadata.get("metadata").and_then(|metadata| metadata.get(name));
-                let value = self.metadata.get(name).and_then(scalar_text);
-                Some((name.to_lowercase(), value.or_else(|| inside().and_then(scalar_text))?))
-            },
-        )
+        GROUPS.into_iter().find_map(|name| {
+            let inside = || {
+                ["metadata", "info"]
+                    .iter()
+                    .find_map(|outer| scalar_text(self.metadata.get(*outer)?.get(name)?))
+            };
+            let value = self.metadata.get(name).and_then(scalar_text);
+            Some((name.to_lowercase(), value.or_else(inside)?))
+        })
     }
 }
+
+/// What publishers call the fields that figures are broken down by; the first that a task has counts.
+const GROUPS: [&str; 14] = [
+    "Level",
+    "level",
+    "category",
+    "Category",
+    "difficulty",
+    "difficulty_level",
+    "kind",
+    "problem_topic",
+    "problem_category",
+    "Topic",
+    "topic",
+    "domain",
+    "reasoning_types",
+    "answer_type",
+];
 
 /// The tasks of a file.
 #[derive(Debug, Clone, PartialEq)]

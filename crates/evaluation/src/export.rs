@@ -7,6 +7,7 @@ use std::path::Path;
 use pipeline::log::{LogError, RunRecord};
 use pipeline::trace::{self, Judgement};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::run::{StoreError, read_run};
 use crate::sample::{Judged, Row, SampleState};
@@ -24,7 +25,7 @@ pub enum Target {
     Mirothinker,
 }
 
-/// Which samples are taken. Task logs are written of all samples.
+/// Which samples are taken. Task logs are written whatever became of the sample.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Filter {
     /// Samples that are not correct too.
@@ -77,14 +78,15 @@ pub fn export(folder: &Path, target: Target, filter: &Filter) -> Result<Exported
             let suite = &header.suite;
             let mut exported = Exported::default();
             for row in &rows {
-                let Some(record) = record_of(folder, row)? else {
+                let record = if is_short_enough(row, filter) { record_of(folder, row)? } else { None };
+                let Some(record) = record else {
                     exported.left_out += 1;
                     continue;
                 };
                 let name = format!(
-                    "{suite}/run_{}/task_{}_attempt-1_format-retry-0_{}.json",
+                    "{suite}/run_{}/task_{}{FIRST_TRY}_{}.json",
                     row.sample.epoch,
-                    plain(&row.sample.task_id),
+                    of_task(&row.sample.task_id),
                     plain(&row.ended)
                 );
                 exported.records.push((name, trace::mirothinker(&record, &judgement(row))));
@@ -112,8 +114,11 @@ pub fn export(folder: &Path, target: Target, filter: &Filter) -> Result<Exported
 
 fn is_taken(row: &Row, filter: &Filter) -> bool {
     let clean = filter.contaminated || !matches!(row.state, SampleState::Contaminated { .. });
-    clean
-        && filter.max_turns.is_none_or(|most| row.turns <= most)
+    clean && is_short_enough(row, filter)
+}
+
+fn is_short_enough(row: &Row, filter: &Filter) -> bool {
+    filter.max_turns.is_none_or(|most| row.turns <= most)
         && filter.max_tokens.is_none_or(|most| row.usage.input + row.usage.output <= most)
 }
 
@@ -196,12 +201,26 @@ fn judgement(row: &Row) -> Judgement {
         None => "NOT_ATTEMPTED",
     };
     Judgement {
-        task_id: row.sample.task_id.clone(),
+        // The reference names attempt and retry in the id.
+        task_id: format!("{}{FIRST_TRY}", row.sample.task_id),
         ground_truth: row.ground_truth.clone().unwrap_or_default(),
         result: result.to_owned(),
         judge,
         details,
     }
+}
+
+/// What stands behind a task's id in the reference's logs.
+const FIRST_TRY: &str = "_attempt-1_format-retry-0";
+
+/// A task's id as a part of a file's name; two ids never give the same.
+fn of_task(id: &str) -> String {
+    let name = plain(id);
+    if name == id {
+        return name;
+    }
+    let digest = crate::hexadecimal(&Sha256::digest(id.as_bytes()));
+    format!("{name}-{}", digest.get(..8).unwrap_or_default())
 }
 
 /// A part of a file's name.

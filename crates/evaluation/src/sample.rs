@@ -27,7 +27,7 @@ pub enum SampleState {
     NoAnswer,
     /// A limit ended the run before there was an answer.
     Limit {
-        /// `max_turns`, `limit_tokens`, `working_time`…
+        /// `max_turns`, `context_limit`, `wall`, `working_time`, `tokens`, `cost`…
         limit: String,
     },
     /// The run failed. Never a wrong answer.
@@ -65,7 +65,10 @@ impl SampleState {
                 kind: summary.error.as_ref().map_or_else(|| "unknown".to_owned(), |error| error.kind.clone()),
             },
             RunStatus::NoAnswer => match summary.stop_reason {
-                Some(reason) if reason.is_capped() => Self::Limit { limit: reason.as_str().to_owned() },
+                Some(reason) if reason.is_capped() => {
+                    let name = reason.as_str();
+                    Self::Limit { limit: name.strip_prefix("limit_").unwrap_or(name).to_owned() }
+                }
                 _ => Self::NoAnswer,
             },
         })
@@ -127,12 +130,45 @@ pub struct Transcript {
     pub model: String,
     /// Hexadecimal SHA-256 of the prompt's template.
     pub prompt_sha256: String,
-    /// The replies, word for word, a vote each; those that were no verdict too.
+    /// The replies, word for word, of all votes; those that were no verdict too.
     pub replies: Vec<String>,
+    /// What became of each vote, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub votes: Vec<Ballot>,
     /// Tokens of all votes.
     pub usage: UsageTotals,
     /// US dollars; null where a price is unknown.
     pub cost_usd: Option<f64>,
+}
+
+/// What became of one vote of a judge.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ballot {
+    /// What it says; none where it failed or could not be read.
+    pub verdict: Option<Verdict>,
+    /// Why it says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// How many of the replies belong to it.
+    pub replies: usize,
+}
+
+/// A figure of a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Figure {
+    /// [`Row::turns`].
+    Turns,
+    /// [`Row::rollbacks`].
+    Rollbacks,
+    /// [`Row::tool_calls`].
+    ToolCalls,
+    /// [`Row::usage`].
+    Tokens,
+    /// [`Row::wall_ms`].
+    WallTime,
+    /// [`Row::working_ms`].
+    WorkingTime,
 }
 
 /// A line of `results.jsonl`.
@@ -148,6 +184,9 @@ pub struct Row {
     pub correct: Option<bool>,
     /// The short answer.
     pub answer: Option<String>,
+    /// The whole final reply, where the judge is sent it because it may say how sure it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<String>,
     /// The right answer.
     pub ground_truth: Option<String>,
     /// What figures are broken down by: a name such as `level`, and the task's value.
@@ -175,6 +214,9 @@ pub struct Row {
     pub wall_ms: u64,
     /// The same without waiting for limiters.
     pub working_ms: u64,
+    /// Figures that nobody knows, which are 0 here: the logs of another program may not say what a sample took.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<Figure>,
     /// The run, and its folder relative to that of the benchmark.
     pub run_id: Option<String>,
     /// That folder.

@@ -61,7 +61,7 @@ pub async fn judge_again(
     show(&scored);
     let mut judged = stream::iter(wanted)
         .map(|(row, task)| async move {
-            let judgement = judge.judge(task, row.answer.as_deref()).await;
+            let judgement = judge.judge_reply(task, row.answer.as_deref(), row.reply.as_deref()).await;
             (row, judgement)
         })
         .buffer_unordered(max_concurrent.max(1));

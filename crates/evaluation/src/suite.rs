@@ -21,6 +21,8 @@ use crate::run::{DatasetFacts, GitFacts, HEADER_SCHEMA, Header, Invocation};
 pub struct Selection {
     /// Read this file instead of the suite's own.
     pub file: Option<PathBuf>,
+    /// Where the tasks were when the run was begun; read where the suite's own are not found from here.
+    pub recorded: Option<PathBuf>,
     /// Only these tasks.
     pub task_ids: Vec<String>,
     /// Only so many, from the front; none: as configured.
@@ -156,8 +158,20 @@ impl Suite {
         tasks.truncate(selection.limit.or(configured).unwrap_or(usize::MAX));
         let stop_on_pass =
             selection.stop_on_pass.or(Some(config.execution.pass_at_k).filter(|attempts| *attempts > 1));
+        let without_truth = tasks.iter().filter(|task| task.ground_truth.is_none()).count();
+        if without_truth > 0 && config.judge.id != Some(JudgeId::None) {
+            warnings.push(truths_missing(
+                without_truth,
+                tasks.len(),
+                &config.data.field_mapping.ground_truth_field,
+            ));
+        }
+        if selection.seed.is_some() && !selection.shuffle && !config.execution.shuffle {
+            warnings
+                .push("the seed has no effect: the order is drawn from it only with --shuffle".to_owned());
+        }
         Ok(Self {
-            facts: DatasetFacts { file: name, sha256, tasks: in_file, bad_records: bad.len() },
+            facts: DatasetFacts { file: name, sha256, tasks: in_file, bad_records: bad.len(), without_truth },
             tasks,
             bad,
             epochs: stop_on_pass.or(selection.epochs).or(config.epochs).unwrap_or(1).max(1),
@@ -209,6 +223,20 @@ impl Suite {
             versions: BTreeMap::from([("fathom".to_owned(), env!("CARGO_PKG_VERSION").to_owned())]),
             created: crate::now(),
         }
+    }
+}
+
+fn truths_missing(count: usize, of: usize, field: &str) -> String {
+    if count == of {
+        format!(
+            "none of the {of} tasks has a right answer (`{field}`): nothing will be judged, and there will be no \
+             accuracy. If the field has another name, set benchmark.data.field_mapping.ground_truth_field"
+        )
+    } else {
+        format!(
+            "{count} of {of} tasks have no right answer (`{field}`): they are run, but not judged and in no \
+             denominator"
+        )
     }
 }
 
@@ -278,6 +306,9 @@ fn dataset_of(
     let relative = relative_file(resolved);
     let places = resolved.conf.places(here, &relative);
     if let Some(file) = places.iter().find(|file| file.is_file()) {
+        return from_file(file);
+    }
+    if let Some(file) = selection.recorded.as_ref().filter(|file| file.is_absolute() && file.is_file()) {
         return from_file(file);
     }
     match built_in(resolved, &relative) {

@@ -17,6 +17,8 @@ pub struct Vote {
     pub answer: Option<String>,
     /// Epochs that answered so.
     pub votes: usize,
+    /// Other answers that as many epochs gave; the answer of the earliest epoch was taken then.
+    pub tied_with: Vec<String>,
     /// Epochs that answered at all.
     pub answered: usize,
     /// Epochs that ended.
@@ -34,6 +36,24 @@ pub fn vote(rows: &[Row]) -> Vec<Vote> {
     tasks.into_iter().map(|(task_id, rows)| vote_on(task_id, rows)).collect()
 }
 
+/// A line of a submission file: the form that FutureX takes, one JSON object a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Submission {
+    /// The task.
+    pub id: String,
+    /// The answer of the vote.
+    pub prediction: String,
+}
+
+/// The submissions of votes in the order of the ids. Tasks that no epoch answered have none.
+#[must_use]
+pub fn submissions(votes: &[Vote]) -> Vec<Submission> {
+    let of = |vote: &Vote| {
+        Some(Submission { id: vote.task_id.clone(), prediction: vote.answer.as_deref()?.trim().to_owned() })
+    };
+    votes.iter().filter_map(of).collect()
+}
+
 fn vote_on(task_id: &str, mut rows: Vec<&Row>) -> Vote {
     rows.sort_by_key(|row| row.sample.epoch);
     let mut answers: Vec<(&str, usize)> = Vec::new();
@@ -47,7 +67,11 @@ fn vote_on(task_id: &str, mut rows: Vec<&Row>) -> Vote {
     let total = answers.iter().map(|(_, count)| count).sum();
     // `max_by_key` gives the last of equals; the earliest is wanted.
     let best = answers.iter().rev().max_by_key(|(_, count)| *count);
+    let tied = answers
+        .iter()
+        .filter(|(answer, count)| best.is_some_and(|best| best.1 == *count && best.0 != *answer));
     Vote {
+        tied_with: tied.map(|(answer, _)| (*answer).to_owned()).collect(),
         task_id: task_id.to_owned(),
         answer: best.map(|(answer, _)| (*answer).to_owned()),
         votes: best.map_or(0, |(_, count)| *count),

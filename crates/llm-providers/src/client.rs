@@ -6,9 +6,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use core_protocol::{Completion, Message, Usage};
+use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -52,7 +54,10 @@ pub enum CallEvent<'a> {
         /// The pause before the next try.
         wait: Duration,
     },
-    /// The call had to wait for its turn among others that ask the same server with the same key.
+    /// The call has to wait: for its turn among others that ask the same server with the same key, or for the end of a
+    /// pause that the server asked for or is owed after it refused the request. `Waited` follows, or the call ends.
+    Waiting,
+    /// Such waiting is over.
     Waited {
         /// How long.
         wait: Duration,
@@ -70,7 +75,8 @@ pub struct CallOutcome {
     pub discarded: Usage,
     /// From the first try to the end, pauses and waiting included.
     pub elapsed: Duration,
-    /// The part of it that was spent waiting for other calls to the same server with the same key.
+    /// The part of it that was spent waiting for other calls to the same server with the same key, and for the end of
+    /// pauses after the server refused a request for its rate or load.
     pub waited: Duration,
 }
 
@@ -233,7 +239,16 @@ impl LlmClient {
     /// # Errors
     ///
     /// What no retry cured.
-    pub async fn complete(
+    pub fn complete<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        observer: &'a mut (dyn FnMut(CallEvent<'_>) + Send),
+    ) -> BoxFuture<'a, Result<CallOutcome, LlmError>> {
+        // A box ends here what every crate above would compile once more.
+        Box::pin(self.completed(request, observer))
+    }
+
+    async fn completed(
         &self,
         request: &ChatRequest,
         observer: &mut (dyn FnMut(CallEvent<'_>) + Send),
@@ -265,7 +280,16 @@ impl LlmClient {
         };
 
         loop {
-            let permit = match self.turn(ticket).await {
+            let turn = self.turn(ticket);
+            tokio::pin!(turn);
+            let turn = match futures_util::poll!(&mut turn) {
+                Poll::Ready(turn) => turn,
+                Poll::Pending => {
+                    observer(CallEvent::Waiting);
+                    turn.await
+                }
+            };
+            let permit = match turn {
                 Ok(permit) => permit,
                 // A pause that is too long to wait for: the call ends as if it had been told so itself.
                 Err(error) => {
@@ -355,7 +379,15 @@ impl LlmClient {
                     tracing::debug!(attempt = attempts, kind, %message, ?wait, "another try follows");
                     observer(CallEvent::Retry { attempt: attempts, kind, message: &message, wait });
                     if !inner.in_no_time {
+                        let refused = error.is_refusal_for_load();
+                        if refused {
+                            observer(CallEvent::Waiting);
+                        }
                         tokio::time::sleep(wait).await;
+                        if refused {
+                            waited += wait;
+                            observer(CallEvent::Waited { wait });
+                        }
                     }
                     continue;
                 }

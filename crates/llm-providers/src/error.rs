@@ -359,6 +359,12 @@ impl LlmError {
         }
     }
 
+    /// Whether the server refused the request because of its rate or load, so that waiting is what it asks for.
+    #[must_use]
+    pub const fn is_refusal_for_load(&self) -> bool {
+        matches!(self, Self::RateLimited { .. } | Self::Overloaded { .. })
+    }
+
     /// How long the server asks to wait.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {

@@ -83,6 +83,7 @@ pub(crate) fn note(block: &ContentBlock) -> Option<String> {
     match block {
         ContentBlock::Image { .. } => Some("[image: this model does not take pictures]".to_owned()),
         ContentBlock::Audio { .. } => Some("[audio: this model does not take recordings]".to_owned()),
+        ContentBlock::Video { .. } => Some("[video: this model does not take videos]".to_owned()),
         ContentBlock::File { uri, media_type } => Some(match media_type {
             Some(media_type) => format!("[file: {uri} ({media_type})]"),
             None => format!("[file: {uri}]"),

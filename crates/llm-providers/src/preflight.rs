@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::data::Engine;
@@ -39,7 +40,14 @@ pub struct Inspection {
 ///
 /// Nothing listens there; the server does not have the model; it does not take the key. And, as when a client is
 /// made, whatever is wrong with the settings.
-pub async fn preflight(config: &LlmConfig, environment: &Environment) -> Result<(), LlmError> {
+pub fn preflight<'a>(
+    config: &'a LlmConfig,
+    environment: &'a Environment,
+) -> BoxFuture<'a, Result<(), LlmError>> {
+    Box::pin(looked_at(config, environment))
+}
+
+async fn looked_at(config: &LlmConfig, environment: &Environment) -> Result<(), LlmError> {
     let Some(target) = Target::new(config, environment)? else { return Ok(()) };
     let Some(address) = target.local_address() else { return Ok(()) };
     let connected = tokio::time::timeout(LOCAL_LIMIT, tokio::net::TcpStream::connect(&address)).await;

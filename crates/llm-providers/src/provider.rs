@@ -70,6 +70,9 @@ pub struct Capabilities {
     pub images: bool,
     /// Takes recordings.
     pub audio: bool,
+    /// Takes videos.
+    #[serde(default)]
+    pub video: bool,
     /// May report thinking outside the text.
     pub thinking: bool,
     /// Tokens that prompt and reply may have together, where known.

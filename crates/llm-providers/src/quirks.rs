@@ -58,6 +58,9 @@ pub struct Quirks {
     /// Whether recordings are taken; false where nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audio: Option<bool>,
+    /// Whether videos are taken, as parts `video_url` of a message (vLLM, SGLang); false where nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video: Option<bool>,
     /// Whether thinking may be reported outside the text; false where nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<bool>,
@@ -151,6 +154,7 @@ impl Quirks {
             native_tools: self.native_tools.or(below.native_tools),
             images: self.images.or(below.images),
             audio: self.audio.or(below.audio),
+            video: self.video.or(below.video),
             thinking: self.thinking.or(below.thinking),
             prompt_cache: self.prompt_cache.or(below.prompt_cache),
             cache_ttl: self.cache_ttl.or(below.cache_ttl),

@@ -13,6 +13,15 @@ pub trait ToolModel: Send + Sync {
     /// Where no answer can be had; its text goes to the model that called the tool.
     async fn ask(&self, question: ModelQuestion) -> Result<ModelAnswer, ModelError>;
 
+    /// Whether there is a model at all; else what to set, in words.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::NotSetUp`].
+    fn check(&self) -> Result<(), ModelError> {
+        Ok(())
+    }
+
     /// The model's name, for messages and results.
     fn name(&self) -> &str;
 }
@@ -61,6 +70,9 @@ pub enum ModelError {
     /// The model takes no such media.
     #[error("the model takes no {0}")]
     Unsupported(String),
+    /// There is no model: what to set, in words.
+    #[error("{0}")]
+    NotSetUp(String),
     /// Anything else, in words without secrets.
     #[error("{0}")]
     Failed(String),

@@ -1,7 +1,7 @@
 //! What the loop itself costs: the time of a turn as a run grows longer, and many agents in one process.
 //!
 //! The model is a server on loopback that answers at once, the tool returns 4 KB at once, every event is written as
-//! JSON to nowhere. Prints a line for each figure:
+//! JSON to nowhere. Each line is a figure with its unit and its aim, between tabs:
 //!
 //!     cargo bench -p orchestrator --bench agents
 //!
@@ -50,7 +50,8 @@ fn main() {
         one(&client, 5).await;
         for turns in LENGTHS {
             let cost = one(&client, turns).await;
-            println!("own time of a turn, run of {turns} turns: {:.3} ms", cost.as_secs_f64() * 1000.0);
+            let cost = cost.as_secs_f64() * 1000.0;
+            println!("own time of a turn, run of {turns} turns\t{cost:.3}\tms\tat most 0.7");
         }
         many(&client).await;
     });
@@ -93,15 +94,13 @@ async fn many(client: &LlmClient) {
         turns += u64::from(done.expect("an agent ends"));
     }
     let took = began.elapsed();
+    let (wall, memory) = (took.as_secs_f64(), memory("VmHWM") / 1024);
+    println!("{AGENTS} agents of {TURNS} turns in one process: wall time\t{wall:.2}\ts");
+    println!("  a turn of any of them\t{:.3}\tms", wall * 1000.0 / turns as f64);
+    println!("  most memory, model server included\t{memory}\tMB\tat most 1000");
+    println!("  memory before they began\t{}\tMB", before / 1024);
     println!(
-        "{AGENTS} agents of {TURNS} turns in one process: {:.1} s, {:.2} ms a turn, {} MB at most ({} MB before)",
-        took.as_secs_f64(),
-        took.as_secs_f64() * 1000.0 / turns as f64,
-        memory("VmHWM") / 1024,
-        before / 1024
-    );
-    println!(
-        "fair progress: when the first agent ended, the slowest had made {} of {TURNS} turns",
+        "  turns of {TURNS} that the slowest had made when the first ended\t{}\tturns",
         slowest_at_first_end.load(Ordering::Relaxed)
     );
 }

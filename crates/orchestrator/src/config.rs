@@ -194,6 +194,9 @@ pub struct ToolSelectionRule {
 pub struct RunLimits {
     /// Seconds.
     pub wall: Option<f64>,
+    /// Seconds without those that were spent waiting for limiters: for a place among all who ask the same model
+    /// server, or for the end of a pause that it asked for.
+    pub working_time: Option<f64>,
     /// Prompt and generated tokens together.
     pub tokens: Option<u64>,
     /// US dollars.

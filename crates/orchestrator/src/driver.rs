@@ -1,6 +1,7 @@
 //! Does what the [machine](crate::machine) says: sends requests, runs tools, counts tokens, keeps the clock, tells
 //! every event. Decides nothing about the run but what only a clock can: limits and cancellation.
 
+mod clock;
 mod nested;
 
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use core_protocol::event::{ErrorReport, EventBody, RunStatus, RunSummary};
 use core_protocol::{Message, Usage};
+use futures_util::future::BoxFuture;
 use llm_providers::{CallEvent, ChatRequest, LlmError};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -16,7 +18,7 @@ use tracing::Instrument as _;
 use crate::config::RunLimits;
 use crate::journal::{Journal, Known, NextTools, Verdict};
 use crate::ledger::{Figures, Ledger, Waiting};
-use crate::limits::{self, LimitHit, Spent};
+use crate::limits::{self, LimitHit};
 use crate::machine::state::{Executor, PlannedCall};
 use crate::machine::{
     CompressionQuestion, ContextCounts, ContextQuestion, Machine, ModelCall, ModelFailure, ModelFailureClass,
@@ -25,6 +27,7 @@ use crate::machine::{
 use crate::ports::{EventSink, Model, SinkError, Stamp, Tools};
 use crate::spans;
 use crate::sub_agents::SubAgents;
+use clock::Interruption;
 
 /// Counting more text than this is moved off the async threads (about 2 ms of work).
 const BLOCKING_COUNT_BYTES: usize = 32 * 1024;
@@ -54,16 +57,16 @@ pub struct Driver<'a> {
     pub sub_agents: Option<&'a dyn SubAgents>,
 }
 
-/// Why waiting ended early.
-enum Interruption {
-    Cancelled,
-    Wall,
-}
-
 impl Driver<'_> {
     /// Carries a run to its end and gives its figures. The caller has told `run_started` and tells `run_finished`.
-    pub async fn drive(&self, machine: &mut Machine) -> RunSummary {
+    pub fn drive<'a>(&'a self, machine: &'a mut Machine) -> BoxFuture<'a, RunSummary> {
+        // A box ends here what every crate above would compile once more.
+        Box::pin(self.driven(machine))
+    }
+
+    async fn driven(&self, machine: &mut Machine) -> RunSummary {
         let ledger = Ledger::new(machine.state());
+        ledger.waited(Waiting::Limiter, self.journal.held_back());
         if let Err(error) = self.drive_to_end(machine, &ledger).await {
             machine.fail(ErrorReport {
                 kind: "io".into(),
@@ -163,11 +166,13 @@ impl Driver<'_> {
             max_tokens: None,
             continue_final_message: call.continue_final_message,
         };
-        let mut told = Ok(());
+        let (mut told, mut held_back) = (Ok(()), None);
         let mut observer = |event: CallEvent<'_>| {
-            if let CallEvent::Waited { wait } = &event {
-                ledger.held_back(*wait);
-            }
+            held_back = match event {
+                CallEvent::Waiting => Some(ledger.wait(Waiting::Limiter)),
+                CallEvent::Waited { .. } => None,
+                _ => held_back.take(),
+            };
             if let (true, Some(body)) = (told.is_ok(), event_of(id, &event)) {
                 told = self.tell(position, body);
             }
@@ -180,8 +185,8 @@ impl Driver<'_> {
         };
         let waiting = ledger.wait(Waiting::Model);
         let span = spans::chat(id);
-        let result = self.unless_interrupted(machine.in_loop(), talk.instrument(span.clone())).await;
-        drop(waiting);
+        let result = self.unless_interrupted(machine.in_loop(), ledger, talk.instrument(span.clone())).await;
+        drop((held_back, waiting));
         told?;
         match result {
             Ok(Ok(outcome)) => {
@@ -200,7 +205,7 @@ impl Driver<'_> {
                 machine.model_failed(failure_of(id, &error));
             }
             // The head of the loop sees the cancellation or the limit and ends the run or the pass.
-            Err(Interruption::Cancelled | Interruption::Wall) => machine.model_cut_off(),
+            Err(Interruption::Cancelled | Interruption::Time) => machine.model_cut_off(),
         }
         Ok(())
     }
@@ -246,9 +251,9 @@ impl Driver<'_> {
             }
         }));
         tokio::pin!(all);
-        let result = match self.unless_interrupted(true, &mut all).await {
+        let result = match self.unless_interrupted(true, ledger, &mut all).await {
             Ok(reports) => Some(reports),
-            Err(Interruption::Cancelled | Interruption::Wall) => {
+            Err(Interruption::Cancelled | Interruption::Time) => {
                 stop.cancel();
                 let _ = tokio::time::timeout(STOP_GRACE, &mut all).await;
                 None
@@ -315,32 +320,6 @@ impl Driver<'_> {
         }
     }
 
-    /// Waits for `work`, at most until somebody cancels or the wall time of the run is used up.
-    async fn unless_interrupted<T>(
-        &self,
-        bounded: bool,
-        work: impl Future<Output = T>,
-    ) -> Result<T, Interruption> {
-        let left = self
-            .limits
-            .wall
-            .filter(|_| bounded)
-            .and_then(|wall| Duration::try_from_secs_f64(wall).ok())
-            .map(|wall| wall.saturating_sub(self.elapsed()));
-        let wall = async {
-            match left {
-                Some(left) => tokio::time::sleep(left).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            () = self.cancel.cancelled() => Err(Interruption::Cancelled),
-            result = work => Ok(result),
-            () = wall => Err(Interruption::Wall),
-        }
-    }
-
     fn count_all(&self, messages: &[Arc<Message>]) -> u64 {
         messages.iter().map(|message| self.client.count_message(message)).sum()
     }
@@ -369,20 +348,11 @@ impl Driver<'_> {
         }
     }
 
-    /// How long the run has taken, its earlier parts included.
-    fn elapsed(&self) -> Duration {
-        self.journal.elapsed() + self.started.elapsed()
-    }
-
     fn end_by_limit(&self, machine: &mut Machine, hit: LimitHit) -> Result<(), SinkError> {
         let LimitHit { reason, name, spent, max } = hit;
         self.tell(machine.position(), EventBody::LimitReached { limit: name.to_owned(), spent, max })?;
         machine.limit_reached(reason);
         Ok(())
-    }
-
-    fn spent(&self, ledger: &Ledger) -> Spent {
-        Spent { wall: self.elapsed(), tokens: ledger.tokens(), cost: ledger.cost() }
     }
 
     fn spend(&self, ledger: &Ledger, usage: Option<Usage>, discarded: Usage) {
@@ -451,8 +421,10 @@ fn event_of(call: u64, event: &CallEvent<'_>) -> Option<EventBody> {
             message: message.to_owned(),
             wait_ms: millis(wait),
         },
-        // Told with the outcome of the call.
-        CallEvent::Waited { .. } => return None,
+        CallEvent::Waited { wait } if wait >= Duration::from_millis(1) => {
+            EventBody::LlmWaited { call, ms: millis(wait) }
+        }
+        CallEvent::Waiting | CallEvent::Waited { .. } => return None,
     })
 }
 

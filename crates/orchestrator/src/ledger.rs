@@ -17,6 +17,8 @@ use crate::machine::state::RunState;
 pub(crate) enum Waiting {
     Model,
     Tools,
+    /// A limiter, as a part of waiting for the model.
+    Limiter,
 }
 
 /// The figures so far.
@@ -34,7 +36,7 @@ pub(crate) struct Figures {
     pub(crate) nested_calls: ToolCallCounts,
     /// Time spent waiting for the model.
     pub(crate) llm: Duration,
-    /// Of that, waiting for a place among all who ask the same server.
+    /// Of that, waiting for limiters, as far as nobody had the model or a tool at work meanwhile.
     pub(crate) limiter: Duration,
     /// Time spent waiting for tools and not for the model.
     pub(crate) tools: Duration,
@@ -46,6 +48,7 @@ struct Entries {
     figures: Figures,
     waiting_for_model: u32,
     waiting_for_tools: u32,
+    held_back: u32,
     since: Instant,
 }
 
@@ -72,6 +75,7 @@ impl Ledger {
             figures,
             waiting_for_model: 0,
             waiting_for_tools: 0,
+            held_back: 0,
             since: Instant::now(),
         }))
     }
@@ -113,12 +117,15 @@ impl Ledger {
         match what {
             Waiting::Model => entries.figures.llm += time,
             Waiting::Tools => entries.figures.tools += time,
+            Waiting::Limiter => entries.figures.limiter += time,
         }
     }
 
-    /// Waiting for a place among all who ask the same server; it is part of waiting for the model.
-    pub(crate) fn held_back(&self, time: Duration) {
-        self.entries().figures.limiter += time;
+    /// The time spent waiting for limiters so far.
+    pub(crate) fn held_back(&self) -> Duration {
+        let mut entries = self.entries();
+        entries.settle();
+        entries.figures.limiter
     }
 
     /// The tool calls of a sub-agent that is over.
@@ -163,6 +170,9 @@ impl Entries {
         self.since = now;
         if self.waiting_for_model > 0 {
             self.figures.llm += passed;
+            if self.held_back >= self.waiting_for_model && self.waiting_for_tools == 0 {
+                self.figures.limiter += passed;
+            }
         } else if self.waiting_for_tools > 0 {
             self.figures.tools += passed;
         }
@@ -173,6 +183,7 @@ impl Entries {
         let count = match what {
             Waiting::Model => &mut self.waiting_for_model,
             Waiting::Tools => &mut self.waiting_for_tools,
+            Waiting::Limiter => &mut self.held_back,
         };
         *count = count.saturating_add_signed(by);
     }
@@ -205,6 +216,30 @@ mod tests {
         assert_eq!((ledger.tokens(), ledger.cost()), (115, None));
         let figures = ledger.figures();
         assert!(figures.priced && figures.unpriced);
+    }
+
+    #[test]
+    fn waiting_for_limiters_counts_where_nothing_else_is_done() {
+        let ledger = Ledger::new(&RunState::new(Task::question("?")));
+        let pause = || {
+            let until = Instant::now() + Duration::from_millis(3);
+            while Instant::now() < until {}
+        };
+        let (one, other) = (ledger.wait(Waiting::Model), ledger.wait(Waiting::Model));
+        let held = ledger.wait(Waiting::Limiter);
+        pause();
+        assert_eq!(ledger.held_back(), Duration::ZERO, "the other one is answered meanwhile");
+        drop(other);
+        pause();
+        let held_back = ledger.held_back();
+        assert!(held_back >= Duration::from_millis(3));
+        let tool = ledger.wait(Waiting::Tools);
+        let at_most = ledger.held_back();
+        pause();
+        assert_eq!(ledger.held_back(), at_most, "a tool works meanwhile");
+        drop((tool, held, one));
+        ledger.waited(Waiting::Limiter, Duration::from_secs(5));
+        assert!(ledger.figures().limiter >= held_back + Duration::from_secs(5));
     }
 
     #[test]

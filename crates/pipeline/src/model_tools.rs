@@ -13,10 +13,10 @@ use mcp_tools::servers::models::{
 use mcp_tools::servers::python::e2b::E2bOptions;
 use mcp_tools::{InProcessServer, ToolModel};
 
-use crate::config::{PythonBackend, ToolModelsConfig};
+use crate::config::{PythonBackend, ToolModelsConfig, VideoForm};
 use crate::error::PipelineError;
 use crate::servers::Wiring;
-use crate::tool_models::{self, Takes};
+use crate::tool_models::{self, Around, Takes};
 
 /// The key of E2B.
 const E2B_KEY: &str = "E2B_API_KEY";
@@ -58,11 +58,7 @@ impl Wiring<'_> {
             return Ok(None);
         }
         if let Some(problem) = missing(name, self.environment) {
-            return Err(PipelineError::Unsupported {
-                key: name.to_owned(),
-                problem,
-                remedy: "`fathom doctor` shows which services are set up.".to_owned(),
-            });
+            return Ok(Some(self.unset_server(name, &problem)?));
         }
         let is_open = name.ends_with("-os");
         Ok(Some(match name.trim_end_matches("-os") {
@@ -82,6 +78,21 @@ impl Wiring<'_> {
             }
             _ => transcription_server(name, self.transcription(is_open)?),
         }))
+    }
+
+    /// The server without what its tools ask: it lists them, and answers calls with what to set. A run goes on without
+    /// it; a client that has started it by name is told.
+    fn unset_server(&self, name: &str, problem: &str) -> Result<Arc<dyn InProcessServer>, PipelineError> {
+        let problem = format!("{problem}; `fathom doctor` shows which services are set up");
+        Ok(match name.trim_end_matches("-os") {
+            "tool-vqa" => vision_server(name, tool_models::unset(problem), self.media()?),
+            "tool-reasoning" => reasoning_server(name, tool_models::unset(problem)),
+            _ => {
+                let transcriber = Transcriber::unset(problem);
+                let options = TranscriptionOptions { transcriber, model: None, media: self.media()? };
+                transcription_server(name, options)
+            }
+        })
     }
 
     /// The sandboxes of E2B; none where code runs on this machine.
@@ -129,7 +140,30 @@ impl Wiring<'_> {
 
     fn media(&self) -> Result<MediaOptions, PipelineError> {
         let egress = crate::web_tools::egress(&self.config.tools, self.environment)?;
-        Ok(MediaOptions::new(self.readable(), egress))
+        let stills_only = self.names().video == VideoForm::Stills;
+        Ok(MediaOptions { stills_only, ..MediaOptions::new(self.readable(), egress) })
+    }
+
+    /// Whether videos are sent as they are to the model that looks at pictures.
+    fn sends_videos(&self) -> bool {
+        match self.names().video {
+            VideoForm::Whole => true,
+            VideoForm::Stills => false,
+            // OpenAI's own models take none; what others run behind this wire often does.
+            VideoForm::Auto => self.set("VISION_BASE_URL").is_some_and(|url| {
+                let url = url.to_ascii_lowercase();
+                !["api.openai.com", ".openai.azure.com"].iter().any(|host| url.contains(host))
+            }),
+        }
+    }
+
+    /// Where models of tools are asked from.
+    pub(crate) fn around(&self) -> Around<'_> {
+        Around {
+            environment: self.environment,
+            limiters: self.limiters,
+            concurrency: &self.config.llm.concurrency,
+        }
     }
 
     fn set(&self, variable: &str) -> Option<String> {
@@ -144,21 +178,24 @@ impl Wiring<'_> {
         model_name: Option<&str>,
         is_open: bool,
     ) -> Result<Arc<dyn ToolModel>, PipelineError> {
-        let takes = Takes { images: true, audio: false };
-        if let Some(model) = tool_models::of_variables(prefix, takes, self.environment)? {
+        let sends_videos = self.sends_videos();
+        let takes = Takes { images: true, audio: false, videos: sends_videos };
+        if let Some(model) = tool_models::of_variables(prefix, takes, self.around())? {
             return Ok(model);
         }
         let with_key = providers
             .iter()
             .filter(|_| !is_open)
             .find(|provider| self.set(&format!("{}_API_KEY", provider.to_uppercase())).is_some());
-        let config = LlmConfig {
+        let mut config = LlmConfig {
             provider: with_key.map_or("openai", |provider| provider).to_owned(),
             model_name: model_name.unwrap_or_default().to_owned(),
             max_tokens: 8192,
+            concurrency: self.config.llm.concurrency.clone(),
             ..LlmConfig::default()
         };
-        match tool_models::of_run(&config, self.environment)? {
+        config.quirks.video = sends_videos.then_some(true);
+        match tool_models::of_run(&config, self.around())? {
             Some(model) => Ok(model),
             None => Err(PipelineError::Unsupported {
                 key: format!("{prefix}_MODEL_NAME"),
@@ -187,10 +224,11 @@ impl Wiring<'_> {
                 provider: "openai".to_owned(),
                 model_name: self.names().audio.clone(),
                 max_tokens: 4096,
+                concurrency: self.config.llm.concurrency.clone(),
                 ..LlmConfig::default()
             };
             config.quirks.audio = Some(true);
-            tool_models::of_run(&config, self.environment)?
+            tool_models::of_run(&config, self.around())?
         } else {
             None
         };

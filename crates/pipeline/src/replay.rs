@@ -169,6 +169,7 @@ const fn is_told(body: &EventBody) -> bool {
             | EventBody::RunResumed { .. }
             | EventBody::RunFinished(_)
             | EventBody::LlmRetry { .. }
+            | EventBody::LlmWaited { .. }
     )
 }
 

@@ -416,7 +416,8 @@ fn failed_calls(record: &RunRecord) -> Vec<u64> {
                 EventBody::RunFinished(_)
                 | EventBody::FinalAnswer { .. }
                 | EventBody::PassFinished { .. }
-                | EventBody::LlmRetry { .. } => true,
+                | EventBody::LlmRetry { .. }
+                | EventBody::LlmWaited { .. } => true,
                 EventBody::LlmFailed { call, .. } => {
                     failed.insert(*call);
                     true

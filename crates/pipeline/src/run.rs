@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use core_protocol::ToolDefinition;
 use core_protocol::event::{EventBody, RunSummary, ServerStatus};
+use futures_util::future::BoxFuture;
 use llm_providers::{Limiters, LlmClient, LlmError, Registry, ToolProtocol};
 use mcp_tools::{ManagerOptions, ServerSpec, ToolManager, Transport};
 use orchestrator::config::ToolCallsPerTurn;
@@ -45,6 +46,8 @@ pub struct Pipeline {
     configured: Vec<ServerSpec>,
     configured_in: String,
     client: LlmClient,
+    /// What requests to models wait for, the tools' own among them.
+    limiters: Limiters,
     model_choice: String,
     /// Where exchanges are written to.
     record: Option<PathBuf>,
@@ -104,7 +107,11 @@ impl Pipeline {
     /// # Errors
     ///
     /// A setting that is not carried out yet, or a model that cannot be used.
-    pub async fn new(parts: PipelineParts) -> Result<Self, PipelineError> {
+    pub fn new(parts: PipelineParts) -> BoxFuture<'static, Result<Self, PipelineError>> {
+        Box::pin(Self::made(parts))
+    }
+
+    async fn made(parts: PipelineParts) -> Result<Self, PipelineError> {
         let PipelineParts { mut resolved, places, configured, configured_in, limiters, cassette } = parts;
         let scrubber = scrubber_of(&resolved, &configured);
         own_log::hide(scrubber.clone());
@@ -123,6 +130,7 @@ impl Pipeline {
             configured,
             configured_in,
             client,
+            limiters,
             model_choice,
             record,
             replay,
@@ -133,7 +141,7 @@ impl Pipeline {
     /// The same around a model of one's own; `llm` of the configuration is not asked, and nothing is recorded.
     #[must_use]
     pub fn with_client(parts: PipelineParts, client: LlmClient) -> Self {
-        let PipelineParts { resolved, places, configured, configured_in, .. } = parts;
+        let PipelineParts { resolved, places, configured, configured_in, limiters, .. } = parts;
         own_log::hide(scrubber_of(&resolved, &configured));
         let model_choice = "the program's own".to_owned();
         Self {
@@ -142,6 +150,7 @@ impl Pipeline {
             configured,
             configured_in,
             client,
+            limiters,
             model_choice,
             record: None,
             replay: None,
@@ -238,7 +247,17 @@ impl Pipeline {
         self.looked.get_or_try_init(|| async { look.await.map_err(PipelineError::from) }).await.copied()
     }
 
-    async fn carry_out(
+    /// A box ends here what every crate above would compile once more.
+    fn carry_out(
+        &self,
+        beginning: Beginning,
+        cancel: CancellationToken,
+        observer: Option<Box<Observer>>,
+    ) -> BoxFuture<'_, Result<RunReport, PipelineError>> {
+        Box::pin(self.carried_out(beginning, cancel, observer))
+    }
+
+    async fn carried_out(
         &self,
         beginning: Beginning,
         cancel: CancellationToken,
@@ -401,6 +420,7 @@ impl Pipeline {
     ) -> Wiring<'a> {
         Wiring {
             config: &self.resolved.config,
+            limiters: &self.limiters,
             environment: &self.resolved.environment,
             conf: &self.resolved.conf,
             places: &self.places,
@@ -492,17 +512,22 @@ impl Pipeline {
     }
 }
 
+/// Puts the model that is found in the place of `auto`. Returns why it was chosen.
+pub async fn find_model(resolved: &mut Resolved) -> String {
+    if resolved.config.llm.provider != "auto" {
+        return "as configured".to_owned();
+    }
+    let detected = llm_providers::detect(&resolved.environment, &resolved.config.llm).await;
+    resolved.config.llm = detected.config;
+    detected.reason
+}
+
 /// The configured model, or the one that is found, and why it was chosen.
 async fn chosen_model(
     resolved: &mut Resolved,
     limiters: &Limiters,
 ) -> Result<(LlmClient, String), PipelineError> {
-    let mut choice = "as configured".to_owned();
-    if resolved.config.llm.provider == "auto" {
-        let detected = llm_providers::detect(&resolved.environment, &resolved.config.llm).await;
-        resolved.config.llm = detected.config;
-        choice = detected.reason;
-    }
+    let choice = find_model(resolved).await;
     let client = Registry::builtin().client_sharing(&resolved.config.llm, &resolved.environment, limiters);
     Ok((client.map_err(|error| located(error, resolved))?, choice))
 }

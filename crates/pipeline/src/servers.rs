@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use core_protocol::event::ServerStatus;
-use llm_providers::Environment;
+use llm_providers::{Environment, Limiters};
 use mcp_tools::servers::library::{self, Collection, LibraryOptions};
 use mcp_tools::servers::planner;
 use mcp_tools::servers::python::{self, PythonOptions, SandboxMode};
@@ -30,6 +30,8 @@ pub const AVAILABLE: &[&str] = match BUILT_IN_SERVERS.split_last() {
 pub struct Wiring<'a> {
     /// The whole configuration.
     pub config: &'a FathomConfig,
+    /// What requests to models wait for, shared with whoever else asks them.
+    pub limiters: &'a Limiters,
     /// Variables, `.env` included.
     pub environment: &'a Environment,
     /// Prompts, articles and presets.
@@ -246,6 +248,7 @@ impl Wiring<'_> {
         options.limits.total_memory = config.limits.total_memory;
         options.limits.processes = config.limits.processes;
         options.limits.file_size = config.limits.file_size;
+        options.limits.disk = config.limits.disk;
         options.limits.processor_seconds = config.limits.processor_seconds;
         options.limits.open_files = config.limits.open_files;
         options.lifetime = seconds(config.lifetime, options.lifetime);
@@ -358,6 +361,7 @@ mod tests {
         }
         let wiring = Wiring {
             config: &config,
+            limiters: &Limiters::new(),
             environment: &Environment::default(),
             conf: &ConfTree::default(),
             places: &places,
@@ -424,6 +428,7 @@ mod tests {
         let wired = |config: &FathomConfig| {
             let wiring = Wiring {
                 config,
+                limiters: &Limiters::new(),
                 environment: &Environment::default(),
                 conf: &ConfTree::default(),
                 places: &places,

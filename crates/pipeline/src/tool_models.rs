@@ -4,6 +4,7 @@
 //! asked is decided by the tools.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use base64::Engine as _;
@@ -12,7 +13,10 @@ use core_protocol::{
     ContentBlock, DialectName, FinishReason, MediaSource, Message, ParseOptions, Role, SegmentKind,
     parse_reply,
 };
-use llm_providers::{ChatRequest, Environment, LlmClient, LlmConfig, LlmError, RetryConfig, Secret};
+use llm_providers::{
+    ChatRequest, ConcurrencyConfig, Environment, Limiters, LlmClient, LlmConfig, LlmError, Registry,
+    RetryConfig, Secret,
+};
 use mcp_tools::{Media, ModelAnswer, ModelError, ModelQuestion, ToolModel};
 
 /// Tries of one question: a tool's call has less time than a turn of the agent.
@@ -25,6 +29,19 @@ const LONGEST: f64 = 240.0;
 struct ToolClient {
     client: LlmClient,
     starts_in_thinking: bool,
+    /// Whether it is not sent videos, because it has refused one.
+    refuses_videos: AtomicBool,
+}
+
+/// Where models are asked from.
+#[derive(Debug, Clone, Copy)]
+pub struct Around<'a> {
+    /// Variables, `.env` included.
+    pub environment: &'a Environment,
+    /// What requests wait for, shared with everybody who asks the same server with the same key.
+    pub limiters: &'a Limiters,
+    /// By which rules, where nobody has asked that server before.
+    pub concurrency: &'a ConcurrencyConfig,
 }
 
 /// What a service takes beside text, where its variables do not tell.
@@ -34,6 +51,8 @@ pub struct Takes {
     pub images: bool,
     /// Recordings.
     pub audio: bool,
+    /// Videos.
+    pub videos: bool,
 }
 
 /// The run's own model; none where that is the embedded reader, which answers nothing but the run's question, or was
@@ -42,11 +61,11 @@ pub struct Takes {
 /// # Errors
 ///
 /// Settings that no client can be made of.
-pub fn of_run(config: &LlmConfig, environment: &Environment) -> Result<Option<Arc<dyn ToolModel>>, LlmError> {
+pub fn of_run(config: &LlmConfig, around: Around<'_>) -> Result<Option<Arc<dyn ToolModel>>, LlmError> {
     if matches!(config.provider.as_str(), "auto" | "reader") {
         return Ok(None);
     }
-    Ok(Some(model(config.clone(), environment)?))
+    Ok(Some(model(config.clone(), around)?))
 }
 
 /// The model that `{prefix}_BASE_URL`, `{prefix}_MODEL_NAME` and `{prefix}_API_KEY` name, over OpenAI's wire; none
@@ -58,9 +77,9 @@ pub fn of_run(config: &LlmConfig, environment: &Environment) -> Result<Option<Ar
 pub fn of_variables(
     prefix: &str,
     takes: Takes,
-    environment: &Environment,
+    around: Around<'_>,
 ) -> Result<Option<Arc<dyn ToolModel>>, LlmError> {
-    let value = |name: &str| environment.get(&format!("{prefix}_{name}")).map(str::to_owned);
+    let value = |name: &str| around.environment.get(&format!("{prefix}_{name}")).map(str::to_owned);
     let (base_url, model_name) = (value("BASE_URL"), value("MODEL_NAME"));
     if base_url.is_none() && model_name.is_none() {
         return Ok(None);
@@ -71,17 +90,44 @@ pub fn of_variables(
         base_url,
         api_key: value("API_KEY").map(Secret::new),
         max_tokens: 8192,
+        concurrency: around.concurrency.clone(),
         ..LlmConfig::default()
     };
     config.quirks.images = takes.images.then_some(true);
     config.quirks.audio = takes.audio.then_some(true);
-    model(config, environment).map(Some)
+    config.quirks.video = takes.videos.then_some(true);
+    model(config, around).map(Some)
 }
 
-fn model(mut config: LlmConfig, environment: &Environment) -> Result<Arc<dyn ToolModel>, LlmError> {
+fn model(mut config: LlmConfig, around: Around<'_>) -> Result<Arc<dyn ToolModel>, LlmError> {
     shorten(&mut config.retries);
     let starts_in_thinking = config.starts_in_thinking;
-    Ok(Arc::new(ToolClient { client: LlmClient::from_config(&config, environment)?, starts_in_thinking }))
+    let client = Registry::builtin().client_sharing(&config, around.environment, around.limiters)?;
+    Ok(Arc::new(ToolClient { client, starts_in_thinking, refuses_videos: AtomicBool::new(false) }))
+}
+
+/// A model that there is none of: it answers with what to set.
+struct Unset(String);
+
+/// In place of a model: every question is answered with these words.
+#[must_use]
+pub fn unset(problem: String) -> Arc<dyn ToolModel> {
+    Arc::new(Unset(problem))
+}
+
+#[async_trait]
+impl ToolModel for Unset {
+    async fn ask(&self, _: ModelQuestion) -> Result<ModelAnswer, ModelError> {
+        Err(ModelError::NotSetUp(self.0.clone()))
+    }
+
+    fn check(&self) -> Result<(), ModelError> {
+        Err(ModelError::NotSetUp(self.0.clone()))
+    }
+
+    fn name(&self) -> &str {
+        "(none)"
+    }
 }
 
 /// A question that fails must fail while the tool's call can still tell of it.
@@ -101,6 +147,7 @@ fn shorten(retries: &mut RetryConfig) {
 #[async_trait]
 impl ToolModel for ToolClient {
     async fn ask(&self, question: ModelQuestion) -> Result<ModelAnswer, ModelError> {
+        let video = question.media.iter().map(|media| &media.mime_type).find(|kind| is_video(kind)).cloned();
         let mut content = Vec::with_capacity(question.media.len() + 1);
         for media in question.media {
             content.push(self.block(media)?);
@@ -111,10 +158,23 @@ impl ToolModel for ToolClient {
             vec![Arc::new(Message::new(Role::User, content))],
         );
         request.max_tokens = question.max_tokens.map(u64::from);
-        let outcome = self.client.complete(&request, &mut |_| ()).await.map_err(|error| match error {
-            LlmError::ContextExceeded { .. } => ModelError::TooLong(error.to_string()),
-            other => ModelError::Failed(other.to_string()),
-        })?;
+        let outcome =
+            self.client.complete(&request, &mut |_| ()).await.map_err(|error| match (error, video) {
+                // The endpoint, or the model behind it, takes pictures only, or not so large a video.
+                (
+                    error @ (LlmError::InvalidRequest { .. }
+                    | LlmError::ContextExceeded { .. }
+                    | LlmError::ModelNotFound { .. }
+                    | LlmError::Server { .. }),
+                    Some(kind),
+                ) => {
+                    self.refuses_videos
+                        .store(matches!(error, LlmError::InvalidRequest { .. }), Ordering::Relaxed);
+                    ModelError::Unsupported(format!("{kind}: {error}"))
+                }
+                (error @ LlmError::ContextExceeded { .. }, None) => ModelError::TooLong(error.to_string()),
+                (other, _) => ModelError::Failed(other.to_string()),
+            })?;
         let completion = outcome.completion;
         Ok(ModelAnswer {
             text: without_thinking(&completion.message.joined_text(), self.starts_in_thinking),
@@ -139,9 +199,16 @@ impl ToolClient {
         match media.mime_type.split('/').next() {
             Some("image") if able.images => Ok(ContentBlock::Image { source: source(media) }),
             Some("audio") if able.audio => Ok(ContentBlock::Audio { source: source(media) }),
+            Some("video") if able.video && !self.refuses_videos.load(Ordering::Relaxed) => {
+                Ok(ContentBlock::Video { source: source(media) })
+            }
             _ => Err(ModelError::Unsupported(media.mime_type)),
         }
     }
+}
+
+fn is_video(mime_type: &str) -> bool {
+    mime_type.starts_with("video/")
 }
 
 /// What a reply says outside its thinking. Tags of calls stay: a page may be about them.
@@ -179,7 +246,12 @@ mod tests {
         let check = |variables: &[(&str, &str)], expected: Option<&str>| {
             let environment =
                 variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            let model = of_variables("SUMMARY_LLM", Takes::default(), &environment).unwrap();
+            let around = Around {
+                environment: &environment,
+                limiters: &Limiters::new(),
+                concurrency: &ConcurrencyConfig::default(),
+            };
+            let model = of_variables("SUMMARY_LLM", Takes::default(), around).unwrap();
             assert_eq!(model.as_ref().map(|model| model.name()), expected, "{variables:?}");
         };
         check(&[], None);
@@ -196,7 +268,12 @@ mod tests {
     #[test]
     fn the_reader_is_not_asked() {
         let config = LlmConfig { provider: "reader".to_owned(), ..LlmConfig::default() };
-        assert!(of_run(&config, &Environment::default()).unwrap().is_none());
+        let around = Around {
+            environment: &Environment::default(),
+            limiters: &Limiters::new(),
+            concurrency: &ConcurrencyConfig::default(),
+        };
+        assert!(of_run(&config, around).unwrap().is_none());
     }
 
     #[test]

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use llm_providers::Environment;
-use mcp_tools::InProcessServer;
 use mcp_tools::egress::{Egress, EgressError};
 use mcp_tools::servers::web::{self, Services, WebOptions};
+use mcp_tools::{InProcessServer, ToolModel};
 
 use crate::config::ToolsConfig;
 use crate::error::PipelineError;
@@ -16,6 +16,9 @@ use crate::tool_models::{self, Takes};
 
 /// Variables of the model that reads pages for `scrape_and_extract_info` begin with this.
 pub const SUMMARY_MODEL: &str = "SUMMARY_LLM";
+
+/// The server whose tool has pages read by a model: that of [`SUMMARY_MODEL`], else the run's own.
+pub const READS_PAGES: &str = "jina_scrape_llm_summary";
 
 /// The way out of a configuration.
 ///
@@ -41,12 +44,22 @@ pub fn services(environment: &Environment) -> Services {
 }
 
 impl Wiring<'_> {
+    /// The model of a run. Where it cannot be had there is no run either, and pages are shown as they are.
+    fn main_model(&self) -> Option<Arc<dyn ToolModel>> {
+        let model = tool_models::of_run(&self.config.llm, self.around());
+        model.unwrap_or_else(|error| {
+            let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+            tracing::warn!("no model reads pages: {error}{hint}");
+            None
+        })
+    }
+
     /// One of the servers that search and read the web.
     pub(crate) fn web_server(&self, name: &str) -> Result<Option<Arc<dyn InProcessServer>>, PipelineError> {
         let environment = self.environment;
-        let model = match tool_models::of_variables(SUMMARY_MODEL, Takes::default(), environment)? {
+        let model = match tool_models::of_variables(SUMMARY_MODEL, Takes::default(), self.around())? {
             Some(model) => Some(model),
-            None => tool_models::of_run(&self.config.llm, environment)?,
+            None => self.main_model(),
         };
         let services = services(environment);
         let library = match services.search_service() {

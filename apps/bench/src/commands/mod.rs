@@ -1,15 +1,19 @@
 //! What each command does.
 
+mod import;
 mod results;
 mod run;
+mod status;
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use evaluation::prepare::prepare as prepare_suite;
 
-pub(crate) use results::{compare, export, import, report, score, status, vote};
+pub(crate) use import::import;
+pub(crate) use results::{compare, export, report, score, vote};
 pub(crate) use run::{resume, run};
+pub(crate) use status::status;
 
 use crate::Exit;
 use crate::args::{Around, PrepareArgs};
@@ -57,7 +61,7 @@ pub(crate) fn prepare(arguments: &PrepareArgs) -> anyhow::Result<Exit> {
         (None, Some(folder)) => here()?.join(folder),
         (None, None) => bail!("the suite {} names no data_dir; choose a folder with --out", arguments.suite),
     };
-    let prepared = prepare_suite(&arguments.suite, &arguments.from, &folder)
+    let prepared = prepare_suite(&arguments.suite, &arguments.from, &folder, arguments.ids.as_deref())
         .with_context(|| format!("{} was not prepared", arguments.suite))?;
     output::result(
         &format!(
@@ -67,7 +71,7 @@ pub(crate) fn prepare(arguments: &PrepareArgs) -> anyhow::Result<Exit> {
             prepared.judged,
             prepared.with_files,
             if prepared.not_selected > 0 {
-                format!(", {} left out because the suite takes text only", prepared.not_selected)
+                format!(", {} left out because they are not in the suite", prepared.not_selected)
             } else {
                 String::new()
             }

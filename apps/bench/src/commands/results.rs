@@ -2,59 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use evaluation::compare::Comparison;
 use evaluation::export::{Filter, Target as ExportTarget};
 use evaluation::report::{Report, to_html, to_markdown, to_table};
-use evaluation::run::{Store, Tally, read_run};
+use evaluation::run::{Store, read_run};
 use evaluation::sample::Row;
 use evaluation::score::{Again, hand_over, judge_again};
 use evaluation::suite::{Suite, judge_of};
 use tokio_util::sync::CancellationToken;
 
-use super::run::{around_of, keep_reports, selection_of, stop_on_interrupt};
+use super::import::judged_selection;
+use super::run::{around_of, keep_reports, stop_on_interrupt};
 use crate::Exit;
-use crate::args::{
-    CompareArgs, ExportArgs, Format, ImportArgs, ReportArgs, ScoreArgs, StatusArgs, Target, VoteArgs,
-};
+use crate::args::{CompareArgs, ExportArgs, Format, ReportArgs, ScoreArgs, Target, VoteArgs, VoteForm};
 use crate::around::{here, judge_wish, shown, surroundings};
+use crate::judging;
 use crate::output::{self, note};
-use crate::{judging, live};
-
-/// How far a run has come; its folder is only read, so that it can be watched from anywhere.
-pub(crate) async fn status(arguments: &StatusArgs) -> anyhow::Result<Exit> {
-    let began = Instant::now();
-    let mut before = None;
-    loop {
-        let (header, rows) = read_run(&arguments.dir)?;
-        let report = Report::new(header, &rows, true);
-        let mut tally = Tally::default();
-        rows.iter().for_each(|row| tally.add(row));
-        let before = *before.get_or_insert(tally.done());
-        let mut text = live::line(&tally, report.selected, before, began);
-        let running = evaluation::run::running_samples(&arguments.dir, &rows);
-        if !running.is_empty() {
-            text.push_str(&format!(" · {} begun and not ended", running.len()));
-        }
-        if let Some(accuracy) = &report.accuracy
-            && let Some((low, high)) = accuracy.interval
-        {
-            text.push_str(&format!(
-                " · accuracy so far {:.1} % [{:.1}, {:.1}]",
-                100.0 * accuracy.mean,
-                100.0 * low,
-                100.0 * high
-            ));
-        }
-        output::result(&format!("{text}\n"), None)?;
-        if !arguments.watch || report.complete {
-            return Ok(Exit::Done);
-        }
-        tokio::time::sleep(Duration::from_secs(2)).await;
-    }
-}
 
 /// Judges again.
 pub(crate) async fn score(arguments: ScoreArgs) -> anyhow::Result<Exit> {
@@ -65,7 +30,7 @@ pub(crate) async fn score(arguments: ScoreArgs) -> anyhow::Result<Exit> {
     around.set.extend(arguments.set);
     let place = surroundings(&around, Some(&header.invocation.suite), &arguments.dir)?;
     let resolved = place.resolve().map_err(shown)?;
-    let selection = selection_of(&header);
+    let selection = judged_selection(&header, &arguments.dir)?;
     let suite = Suite::load(&resolved, &here()?, &selection)?;
     anyhow::ensure!(
         suite.facts.sha256 == header.dataset.sha256,
@@ -192,15 +157,50 @@ fn comparison_text(comparison: &Comparison, dirs: [&PathBuf; 2]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The answer that most epochs give.
+/// The answer that most epochs give; of a suite that nobody judges, as the file that its publishers take.
 pub(crate) fn vote(arguments: &VoteArgs) -> anyhow::Result<Exit> {
-    let (_, rows) = read_run(&arguments.dir)?;
+    let (header, rows) = read_run(&arguments.dir)?;
+    let votes = evaluation::vote::vote(&rows);
+    let is_submission = match arguments.to {
+        Some(form) => form == VoteForm::Submission,
+        None => header.judge.judge == "none",
+    };
     let mut text = String::new();
-    for vote in evaluation::vote::vote(&rows) {
-        text.push_str(&serde_json::to_string(&vote)?);
-        text.push('\n');
+    if is_submission {
+        for line in evaluation::vote::submissions(&votes) {
+            text.push_str(&(serde_json::to_string(&line)? + "\n"));
+        }
+    } else {
+        for vote in &votes {
+            text.push_str(&(serde_json::to_string(vote)? + "\n"));
+        }
     }
-    output::result(&text, arguments.out.as_deref())?;
+    let file = arguments.out.clone().or_else(|| {
+        let name = format!("{}_submission.jsonl", header.suite.replace(['/', '\\'], "_"));
+        is_submission.then(|| arguments.dir.join(name))
+    });
+    output::result(&text, file.as_deref())?;
+    let silent = votes.iter().filter(|vote| vote.answer.is_none()).count();
+    let without = header.task_ids.len().saturating_sub(votes.len());
+    let tied: Vec<&str> =
+        votes.iter().filter(|vote| !vote.tied_with.is_empty()).map(|vote| vote.task_id.as_str()).collect();
+    note(&format!("{} tasks, {} with an answer", header.task_ids.len(), votes.len() - silent));
+    if silent + without > 0 {
+        let gone = if is_submission { ", and left out" } else { "" };
+        note(&format!("{} tasks have no answer{gone}", silent + without));
+    }
+    if !tied.is_empty() {
+        let shown = tied.iter().take(10).copied().collect::<Vec<_>>().join(", ");
+        let more = if tied.len() > 10 { ", …" } else { "" };
+        note(&format!(
+            "{} tasks are tied, and the answer of the earliest epoch was taken: {shown}{more}",
+            tied.len()
+        ));
+    }
+    let pending = Report::new(header, &rows, true).states.get("pending").copied().unwrap_or(0);
+    if pending > 0 {
+        note(&format!("warning: {pending} samples have not ended; their votes are missing"));
+    }
     Ok(Exit::Done)
 }
 
@@ -235,26 +235,11 @@ pub(crate) fn export(arguments: &ExportArgs) -> anyhow::Result<Exit> {
         }
         output::result(&text, arguments.out.as_deref())?;
     }
-    note(&format!("{} exported, {} left out", exported.records.len(), exported.left_out));
-    Ok(Exit::Done)
-}
-
-/// A run directory of the reference as a run of ours.
-pub(crate) fn import(arguments: &ImportArgs) -> anyhow::Result<Exit> {
-    let imported = evaluation::import::import(&arguments.from, arguments.suite.as_deref(), &arguments.out)?;
-    output::result(
-        &format!(
-            "{}: {} samples of {} tasks in {} runs, {} files left out\n",
-            arguments.out.display(),
-            imported.samples,
-            imported.tasks,
-            imported.epochs,
-            imported.unreadable.len()
-        ),
-        None,
-    )?;
-    for (file, problem) in &imported.unreadable {
-        note(&format!("left out: {file}: {problem}"));
-    }
+    let what = match arguments.to {
+        Target::Dpo => "pairs",
+        Target::Mirothinker => "task logs",
+        Target::Chatml | Target::Sharegpt => "records",
+    };
+    note(&format!("{} {what} exported, {} samples left out", exported.records.len(), exported.left_out));
     Ok(Exit::Done)
 }

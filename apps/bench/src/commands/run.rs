@@ -19,6 +19,7 @@ use pipeline::Pipeline;
 use pipeline::config::{Resolved, is_secret_name};
 use tokio_util::sync::CancellationToken;
 
+use super::import::refuse_imported;
 use crate::Exit;
 use crate::args::{Around, ResumeArgs, RunArgs};
 use crate::around::{here, judge_wish, shown, surroundings};
@@ -26,7 +27,7 @@ use crate::output::{self, note};
 use crate::{judging, live};
 
 /// The preset that leaves everything at its default, for files of tasks.
-const NO_SUITE: &str = "default";
+pub(super) const NO_SUITE: &str = "default";
 
 /// Answers of an earlier call that are judged at a time.
 const JUDGED_AT_A_TIME: usize = 8;
@@ -53,6 +54,7 @@ pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<Exit> {
     let out = arguments.out.clone().unwrap_or_else(|| default_folder(&pipeline));
     let selection = Selection {
         file,
+        recorded: None,
         task_ids: arguments.tasks,
         limit: arguments.limit,
         epochs: arguments.epochs,
@@ -79,6 +81,7 @@ pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<Exit> {
 /// Goes on with a run as its header says.
 pub(crate) async fn resume(arguments: ResumeArgs) -> anyhow::Result<Exit> {
     let (header, _) = read_run(&arguments.dir)?;
+    refuse_imported(&header, &arguments.dir)?;
     let Header { mut invocation, .. } = header.clone();
     let mut around = around_of(&invocation, arguments.conf_dir, arguments.mcp_config);
     let judging = around.clone();
@@ -139,6 +142,7 @@ pub(super) fn around_of(
 pub(super) fn selection_of(header: &Header) -> Selection {
     Selection {
         file: header.invocation.file.clone(),
+        recorded: Some(PathBuf::from(&header.dataset.file)),
         task_ids: header.task_ids.clone(),
         limit: Some(usize::MAX),
         epochs: Some(header.epochs),
@@ -198,7 +202,18 @@ async fn carry_on(
     ));
     let progress = Arc::new(Progress::of(store.rows()));
     let (shown, end_of_show) = (Arc::clone(&progress), CancellationToken::new());
-    let live = tokio::spawn(live::show(shown, before + waiting.len(), before, end_of_show.clone()));
+    let frame = live::Frame {
+        title: format!(
+            "{} · {} · judge {}",
+            pipeline.config().benchmark.name,
+            client.model(),
+            judge.identity()
+        ),
+        total: before + waiting.len(),
+        before,
+        any_of: suite.stop_on_pass.and_then(|epochs| usize::try_from(epochs).ok()),
+    };
+    let live = tokio::spawn(live::show(shown, frame, end_of_show.clone()));
     let schedule = Schedule {
         plan: Plan {
             tasks,

@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use llm_providers::{Environment, detect, inspect, probe_local_servers};
+use llm_providers::{Environment, Limiters, detect, inspect, probe_local_servers};
 use mcp_tools::servers::{library::Registry, python};
 use pipeline::config::FathomConfig;
-use pipeline::tool_models::{self, Takes};
+use pipeline::tool_models::{self, Around, Takes};
 use pipeline::web_tools;
 use serde_json::{Value, json};
 
@@ -35,6 +35,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("npx", "starts tool servers from npm"),
     ("uvx", "starts tool servers from PyPI"),
     ("soffice", "helps tool-reading with DOC, PPT and RTF"),
+    ("ffmpeg", "takes pictures of videos for models that take no videos (tool-vqa)"),
 ];
 
 struct Finding {
@@ -144,7 +145,8 @@ fn web(config: &FathomConfig, environment: &Environment, findings: &mut Vec<Find
         });
     }
     let prefix = web_tools::SUMMARY_MODEL;
-    findings.push(match tool_models::of_variables(prefix, Takes::default(), environment) {
+    let around = Around { environment, limiters: &Limiters::new(), concurrency: &config.llm.concurrency };
+    findings.push(match tool_models::of_variables(prefix, Takes::default(), around) {
         Ok(Some(model)) => good("web", "extraction", format!("by {} ({prefix}_MODEL_NAME)", model.name())),
         Ok(None) if config.llm.provider == "reader" => {
             miss("web", "extraction", format!("no model reads pages; set up by {prefix}_BASE_URL or --llm"))

@@ -13,12 +13,17 @@ use crate::output;
 
 pub(crate) async fn run(context: &Context, command: McpCommand) -> Result<ExitCode, Failure> {
     let McpCommand::Serve { name, http, token } = command;
-    let resolved = context.around.resolve()?;
+    let mut resolved = context.around.resolve()?;
+    if name == pipeline::web_tools::READS_PAGES {
+        // There is no run whose model could be asked: the one that a run would have is found here.
+        pipeline::find_model(&mut resolved).await;
+    }
     let token = token.or_else(|| resolved.environment.get("FATHOM_MCP_TOKEN").map(str::to_owned));
     let scratch = super::scratch_dir()?;
     let readable = context.around.places.open_to_clients(&resolved.environment);
     let wiring = pipeline::Wiring {
         config: &resolved.config,
+        limiters: &context.around.limiters,
         environment: &resolved.environment,
         conf: &resolved.conf,
         places: &context.around.places,

@@ -23,6 +23,8 @@ pub enum StopReason {
     ContextLimit,
     /// The run's wall time is used up.
     LimitWall,
+    /// The run's time is used up, waiting for limiters left out.
+    LimitWorkingTime,
     /// The run's tokens are used up.
     LimitTokens,
     /// The run's money is used up.
@@ -43,6 +45,7 @@ impl StopReason {
                 | Self::MaxCallAttempts
                 | Self::ContextLimit
                 | Self::LimitWall
+                | Self::LimitWorkingTime
                 | Self::LimitTokens
                 | Self::LimitCost
         )
@@ -51,7 +54,7 @@ impl StopReason {
     /// Whether a limit of the whole run was reached, so that no further pass is possible.
     #[must_use]
     pub const fn is_run_limit(self) -> bool {
-        matches!(self, Self::LimitWall | Self::LimitTokens | Self::LimitCost)
+        matches!(self, Self::LimitWall | Self::LimitWorkingTime | Self::LimitTokens | Self::LimitCost)
     }
 
     /// The name used in logs and output.
@@ -65,6 +68,7 @@ impl StopReason {
             Self::Refusal => "refusal",
             Self::ContextLimit => "context_limit",
             Self::LimitWall => "limit_wall",
+            Self::LimitWorkingTime => "limit_working_time",
             Self::LimitTokens => "limit_tokens",
             Self::LimitCost => "limit_cost",
             Self::Cancelled => "cancelled",
@@ -199,7 +203,8 @@ pub struct RunSummary {
     pub tool_ms: u64,
     /// The rest: what the framework itself took.
     pub overhead_ms: u64,
-    /// Of `llm_ms`, waiting for a place among all who ask the same server; an interrupted part of the run left out.
+    /// Of `llm_ms`, waiting for limiters while nothing else was done: for a place among all who ask the same server,
+    /// or for the end of a pause that it asked for.
     #[serde(default)]
     pub limiter_ms: u64,
     /// Summaries of the passes that failed.

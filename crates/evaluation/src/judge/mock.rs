@@ -18,6 +18,7 @@ pub(super) fn judge(task: &Task, answer: &str) -> Judged {
             model: String::new(),
             prompt_sha256: String::new(),
             replies: Vec::new(),
+            votes: Vec::new(),
             usage: UsageTotals::default(),
             cost_usd: Some(0.0),
         },

@@ -27,6 +27,9 @@ pub struct Procedure {
     pub form: ReplyForm,
     /// The model that published scores were judged with.
     pub reference_model: &'static str,
+    /// Whether the judge is sent the whole final reply, in which it looks for the confidence, and not the short answer
+    /// alone.
+    pub reads_reply: bool,
 }
 
 /// The procedures; none for suites that are not judged.
@@ -43,7 +46,8 @@ pub const fn procedure(id: JudgeId) -> Option<Procedure> {
         JudgeId::DeepSearchQa => ("deepsearchqa", "judge/deepsearchqa.md", ReplyForm::Parts, GPT),
         JudgeId::None => return None,
     };
-    Some(Procedure { name, template, form, reference_model })
+    let reads_reply = matches!(id, JudgeId::Hle);
+    Some(Procedure { name, template, form, reference_model, reads_reply })
 }
 
 /// The exact tiers of a suite: equality everywhere but for answers that are sets, the scorer of GAIA for its own
@@ -111,8 +115,19 @@ impl Judge {
         }
     }
 
+    /// Whether the judge looks at whole replies.
+    #[must_use]
+    pub fn reads_reply(&self) -> bool {
+        procedure(self.id).is_some_and(|procedure| procedure.reads_reply)
+    }
+
     /// Says whether the answer is right. Never fails: a judge that cannot be had leaves it unjudged.
     pub async fn judge(&self, task: &Task, answer: Option<&str>) -> Judged {
+        self.judge_reply(task, answer, None).await
+    }
+
+    /// The same, with the whole reply that the answer stands in, for judges that look at it.
+    pub async fn judge_reply(&self, task: &Task, answer: Option<&str>, reply: Option<&str>) -> Judged {
         let Some(truth) = task.ground_truth.as_deref() else { return Judged::NotScored };
         if matches!(self.asked, Asked::Nobody) {
             return Judged::NotScored;
@@ -125,7 +140,11 @@ impl Judge {
             return Judged::Exact { tier };
         }
         match &self.asked {
-            Asked::Model(model) => model.ask(&task.question, truth, answer).await,
+            Asked::Model(model) => {
+                // A reply without the answer would be judged for something else.
+                let reply = reply.filter(|reply| self.reads_reply() && reply.contains(answer));
+                model.ask(&task.question, truth, reply.unwrap_or(answer)).await
+            }
             Asked::Mock | Asked::Nobody => mock::judge(task, answer),
         }
     }

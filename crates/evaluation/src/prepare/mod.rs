@@ -2,6 +2,7 @@
 //! a table; how originals are enciphered is in [`cipher`], and pictures go into files beside the tasks.
 
 mod cipher;
+mod ids;
 mod pictures;
 mod recipes;
 
@@ -12,7 +13,8 @@ use serde_json::{Map, Value, json};
 
 use crate::records::{BadRecord, Record, RecordsError, read_records, scalar_text};
 
-pub use recipes::{Cipher, Recipe, recipe_of, suites};
+use ids::Wanted;
+pub use recipes::{Cipher, Recipe, Selection, recipe_of, suites};
 
 /// What was prepared.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +27,7 @@ pub struct Prepared {
     pub judged: usize,
     /// Tasks with a file or picture.
     pub with_files: usize,
-    /// Records that were left out because the suite takes only part of the original (text only).
+    /// Records that were left out because the suite takes only part of the original.
     pub not_selected: usize,
 }
 
@@ -58,6 +60,33 @@ pub enum PrepareError {
         /// Suites with a recipe.
         known: String,
     },
+    /// The suite is a selection whose ids are not known here.
+    #[error(
+        "{suite} is a selection of {tasks} of the {found} records that were found ({origin}); give the ids of its \
+         tasks, one a line: fathom-bench prepare {suite} --from FILE --ids FILE"
+    )]
+    NeedsIds {
+        /// The suite.
+        suite: String,
+        /// Tasks that it has.
+        tasks: usize,
+        /// Records that could be tasks.
+        found: usize,
+        /// Whose selection it is.
+        origin: String,
+    },
+    /// Tasks that were asked for are not in the original.
+    #[error("{file} lacks {} of the {wanted} tasks that {origin} names: {}", .missing.len(), shown(.missing))]
+    Missing {
+        /// The original.
+        file: String,
+        /// How many were asked for.
+        wanted: usize,
+        /// Where the ids are from.
+        origin: String,
+        /// Those that are not there.
+        missing: Vec<String>,
+    },
     /// There is a prepared file already.
     #[error("{file} is there already; remove it or choose another folder with --out")]
     Exists {
@@ -74,13 +103,26 @@ pub enum PrepareError {
     },
 }
 
-/// Writes `standardized_data.jsonl` of a suite into a folder, from the original that the user has.
+/// The first few.
+fn shown(ids: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let rest = if ids.len() > SHOWN { ", …" } else { "" };
+    ids.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ") + rest
+}
+
+/// Writes `standardized_data.jsonl` of a suite into a folder, from the original that the user has. `ids` is a file of
+/// the ids that are taken; without it, those that are known of the suite, or all records.
 ///
 /// # Errors
 ///
-/// An original that is none of the suite's, or cannot be read; a folder that cannot be written or holds a prepared
-/// file already. Nothing is left behind then but pictures.
-pub fn prepare(suite: &str, original: &Path, folder: &Path) -> Result<Prepared, PrepareError> {
+/// An original that is none of the suite's, or cannot be read; ids that are not in it or not known; a folder that
+/// cannot be written or holds a prepared file already. Nothing is left behind then but pictures.
+pub fn prepare(
+    suite: &str,
+    original: &Path,
+    folder: &Path,
+    ids: Option<&Path>,
+) -> Result<Prepared, PrepareError> {
     let recipe = recipe_of(suite).ok_or_else(|| PrepareError::UnknownSuite {
         suite: suite.to_owned(),
         known: suites().collect::<Vec<_>>().join(", "),
@@ -93,12 +135,14 @@ pub fn prepare(suite: &str, original: &Path, folder: &Path) -> Result<Prepared, 
         let file = path.display().to_string();
         move |source| PrepareError::Write { file, source }
     };
-    std::fs::create_dir_all(folder).map_err(write(folder))?;
+    let mut wanted = Wanted::of(recipe, ids)?;
     let mut text = String::new();
     let mut prepared = Prepared { file: file.clone(), tasks: 0, judged: 0, with_files: 0, not_selected: 0 };
     for record in read_records(original)? {
         let record = record.map_err(PrepareError::Bad)?;
-        let Some(task) = standardized(recipe, record, original, folder, prepared.tasks + 1)? else {
+        let taken = |id: &str| wanted.as_mut().is_none_or(|wanted| wanted.takes(id));
+        let number = prepared.tasks + prepared.not_selected + 1;
+        let Some(task) = standardized(recipe, record, original, folder, number, taken)? else {
             prepared.not_selected += 1;
             continue;
         };
@@ -115,6 +159,17 @@ pub fn prepare(suite: &str, original: &Path, folder: &Path) -> Result<Prepared, 
         }
         .into());
     }
+    if let Some(wanted) = wanted {
+        wanted.all_found(original)?;
+    } else if let Some(selection) = recipe.selection.filter(|selection| selection.tasks != prepared.tasks) {
+        return Err(PrepareError::NeedsIds {
+            suite: suite.to_owned(),
+            tasks: selection.tasks,
+            found: prepared.tasks,
+            origin: selection.source.to_owned(),
+        });
+    }
+    std::fs::create_dir_all(folder).map_err(write(folder))?;
     // Whole or not at all.
     let unfinished = folder.join(".standardized_data.jsonl.part");
     let mut out = std::fs::File::create(&unfinished).map_err(write(&unfinished))?;
@@ -130,6 +185,7 @@ fn standardized(
     original: &Path,
     folder: &Path,
     number: usize,
+    taken: impl FnOnce(&str) -> bool,
 ) -> Result<Option<Map<String, Value>>, PrepareError> {
     let name = original.display().to_string();
     let Record { line, mut fields } = record;
@@ -157,12 +213,15 @@ fn standardized(
     if recipe.text_only && (picture.is_some() || file_name.is_some()) {
         return Ok(None);
     }
+    let task_id = id.unwrap_or_else(|| format!("{}-{number:04}", recipe.suite));
+    if !taken(&task_id) {
+        return Ok(None);
+    }
     let key = fields.get("canary").and_then(scalar_text);
     let deciphered = |value: &Value| -> Result<Option<String>, PrepareError> {
         let Some(text) = scalar_text(value) else { return Ok(None) };
         cipher::decipher(recipe.cipher, &text, key.as_deref()).map(Some).map_err(&bad)
     };
-    let task_id = id.unwrap_or_else(|| format!("{}-{number:04}", recipe.suite));
     let question = deciphered(&question)?.ok_or_else(|| bad("the question is empty".to_owned()))?;
     let answer = match answer {
         Value::Array(_) | Value::Object(_) => Some(answer.to_string()),
@@ -178,6 +237,14 @@ fn standardized(
     } else if let Some(picture) = picture {
         let name = pictures::write(&picture, &task_id, folder).map_err(&bad)?;
         task.insert("file_name".to_owned(), json!(name));
+    }
+    for name in recipe.also_enciphered {
+        let Some(Value::String(value)) = fields.get_mut(*name) else { continue };
+        if let Ok(plain) = cipher::decipher(recipe.cipher, value, key.as_deref())
+            && !plain.contains(|c: char| c.is_control() && !c.is_whitespace())
+        {
+            *value = plain;
+        }
     }
     let is_kept = |name: &str| !recipe.left_out.contains(&name) && !task.contains_key(name);
     fields.retain(|name, value| !value.is_null() && is_kept(name));

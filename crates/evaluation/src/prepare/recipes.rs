@@ -11,6 +11,17 @@ pub enum Cipher {
     XorCanary,
 }
 
+/// Which records of an original a suite takes.
+#[derive(Debug, Clone, Copy)]
+pub struct Selection {
+    /// How many.
+    pub tasks: usize,
+    /// Their ids, one a line; none where they have to be given.
+    pub ids: Option<&'static str>,
+    /// Whose selection it is.
+    pub source: &'static str,
+}
+
 /// Where a suite's originals have what.
 #[derive(Debug, Clone, Copy)]
 pub struct Recipe {
@@ -34,6 +45,10 @@ pub struct Recipe {
     pub text_only: bool,
     /// How question and answer are enciphered.
     pub cipher: Cipher,
+    /// Further fields that some editions encipher too. One that is no cipher text stays as it is.
+    pub also_enciphered: &'static [&'static str],
+    /// The suite is a selection of the original's records.
+    pub selection: Option<Selection>,
     /// Fields that are not kept: previews and pictures of solutions.
     pub left_out: &'static [&'static str],
 }
@@ -49,13 +64,15 @@ const PLAIN: Recipe = Recipe {
     picture: &[],
     text_only: false,
     cipher: Cipher::None,
+    also_enciphered: &[],
+    selection: None,
     left_out: &[],
 };
 
 const GAIA: Recipe = Recipe {
     id: &["task_id"],
     question: &["Question"],
-    answer: &["Final answer"],
+    answer: &["Final answer", "answer"],
     no_answer: Some("?"),
     file: &["file_name"],
     left_out: &["file_path"],
@@ -66,15 +83,43 @@ const HLE: Recipe = Recipe { picture: &["image"], left_out: &["image_preview", "
 
 const RECIPES: &[Recipe] = &[
     Recipe { suite: "gaia-validation", ..GAIA },
-    Recipe { suite: "gaia-validation-text-103", text_only: true, ..GAIA },
+    Recipe {
+        suite: "gaia-validation-text-103",
+        text_only: true,
+        selection: Some(Selection {
+            tasks: 103,
+            ids: Some(include_str!("../../data/gaia-validation-text-103.ids")),
+            source: "WebThinker's selection",
+        }),
+        ..GAIA
+    },
     Recipe { suite: "hle", ..HLE },
     Recipe { suite: "hle-text-2158", text_only: true, ..HLE },
-    Recipe { suite: "hle-text-500", text_only: true, ..HLE },
-    Recipe { suite: "browsecomp", cipher: Cipher::XorSha256, ..PLAIN },
-    Recipe { suite: "browsecomp_zh", cipher: Cipher::XorSha256, ..PLAIN },
+    Recipe {
+        suite: "hle-text-500",
+        text_only: true,
+        selection: Some(Selection {
+            tasks: 500,
+            ids: None,
+            source: "WebThinker's selection, which is published with numbers instead of the original's ids",
+        }),
+        ..HLE
+    },
+    Recipe { suite: "browsecomp", cipher: Cipher::XorSha256, also_enciphered: &["problem_topic"], ..PLAIN },
+    Recipe {
+        suite: "browsecomp_zh",
+        cipher: Cipher::XorSha256,
+        also_enciphered: &["Topic", "topic"],
+        ..PLAIN
+    },
     Recipe { suite: "webwalkerqa", ..PLAIN },
     Recipe { suite: "frames", id: &["Unnamed: 0", "", "id"], ..PLAIN },
-    Recipe { suite: "xbench_deepsearch", cipher: Cipher::XorCanary, ..PLAIN },
+    Recipe {
+        suite: "xbench_deepsearch",
+        cipher: Cipher::XorCanary,
+        also_enciphered: &["reference_steps", "type"],
+        ..PLAIN
+    },
     Recipe { suite: "seal-0", ..PLAIN },
     Recipe { suite: "aime2025", ..PLAIN },
     Recipe { suite: "deepsearchqa", ..PLAIN },

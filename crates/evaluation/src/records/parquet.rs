@@ -20,8 +20,8 @@ fn read(name: &str, bytes: Vec<u8>) -> Result<Vec<Result<Record, BadRecord>>, Re
         file: name.to_owned(),
         problem: format!(
             "{error} (snappy, gzip and uncompressed files can be read; others can be converted with \
-             `python3 -c \"import pandas, sys; pandas.read_parquet(sys.argv[1]).to_json(sys.argv[2], orient='records', \
-             lines=True)\" IN.parquet OUT.jsonl`)"
+             `python3 -c \"import sys, pyarrow.parquet as p; p.write_table(p.read_table(sys.argv[1]), sys.argv[2], \
+             compression='snappy')\" IN.parquet OUT.parquet`)"
         ),
     };
     let reader = SerializedFileReader::new(Bytes::from(bytes)).map_err(broken)?;

@@ -6,7 +6,7 @@ mod markdown;
 mod sections;
 mod table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,8 @@ use crate::figures::{
     pass_figures, set_figures, spread_over_runs,
 };
 use crate::run::Header;
-use crate::sample::{Judged, Row, SampleState};
+use crate::sample::{Figure, Judged, Row, SampleState};
+use crate::verdict::Verdict;
 
 pub use html::to_html;
 pub use markdown::to_markdown;
@@ -33,6 +34,15 @@ pub struct Report {
     pub header: Header,
     /// Samples by what became of them; `pending` have no row yet.
     pub states: BTreeMap<String, usize>,
+    /// Samples that a limit ended, by limit.
+    #[serde(default)]
+    pub limits: BTreeMap<String, usize>,
+    /// Samples that failed, by kind of error.
+    #[serde(default)]
+    pub errors: BTreeMap<String, usize>,
+    /// Answers by what was said of them: `correct`, `incorrect`, `not_attempted`, `unjudged`, `without_truth`.
+    #[serde(default)]
+    pub verdicts: BTreeMap<String, usize>,
     /// Samples that were selected: tasks times epochs, fewer where tasks ended with their first right epoch.
     pub selected: usize,
     /// Samples without ground truth; in no denominator.
@@ -64,6 +74,9 @@ pub struct Report {
     pub effort: Effort,
     /// Distance between stated confidence and accuracy, where judges extract confidence.
     pub calibration_error: Option<f64>,
+    /// Samples that it is taken over.
+    #[serde(default)]
+    pub calibration_samples: usize,
     /// Figures of answers that are sets.
     pub sets: Option<SetFigures>,
 }
@@ -93,26 +106,27 @@ pub struct Group {
 /// Means over samples that have ended, and sums.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Effort {
-    /// Turns a sample.
-    pub turns: f64,
-    /// Tool calls a sample.
-    pub tool_calls: f64,
-    /// Dropped replies a sample.
-    pub rollbacks: f64,
-    /// Tokens a sample.
-    pub tokens: f64,
-    /// Seconds a sample.
-    pub wall_seconds: f64,
-    /// Seconds a sample without waiting for limiters.
-    pub working_seconds: f64,
+    /// Turns a sample; none where a run was taken over whose logs do not say. The mean is over samples whose turns are
+    /// known.
+    pub turns: Option<f64>,
+    /// Tool calls a sample; none as for turns.
+    pub tool_calls: Option<f64>,
+    /// Dropped replies a sample; none as for turns.
+    pub rollbacks: Option<f64>,
+    /// Tokens a sample; none as for turns.
+    pub tokens: Option<f64>,
+    /// Seconds a sample; none as for turns.
+    pub wall_seconds: Option<f64>,
+    /// Seconds a sample without waiting for limiters; none as for turns.
+    pub working_seconds: Option<f64>,
     /// Share of samples with more than one pass.
     pub restart_rate: f64,
-    /// Share of samples that ended well without an answer.
+    /// Share of samples without an answer, whatever the reason.
     pub no_answer_rate: f64,
-    /// Prompt tokens of all samples.
-    pub input_tokens: u64,
-    /// Generated tokens of all samples.
-    pub output_tokens: u64,
+    /// Prompt tokens of all samples; none as for turns.
+    pub input_tokens: Option<u64>,
+    /// Generated tokens of all samples; none as for turns.
+    pub output_tokens: Option<u64>,
     /// US dollars of all runs; none where a price is unknown.
     pub cost_usd: Option<f64>,
     /// US dollars of judging; none where a price is unknown.
@@ -146,10 +160,20 @@ impl Report {
             .values()
             .map(|scores| (scores.len(), scores.iter().filter(|score| **score > 0.5).count()))
             .collect();
-        let by_epoch = epochs_of(&header, unbiased);
+        let by_epoch = epochs_of(unbiased);
+        let confidences = confidences(&header, unbiased);
         Self {
             schema: REPORT_SCHEMA,
             states,
+            limits: counted(rows, |row| match &row.state {
+                SampleState::Limit { limit } => Some(limit.clone()),
+                _ => None,
+            }),
+            errors: counted(rows, |row| match &row.state {
+                SampleState::Error { kind } => Some(kind.clone()),
+                _ => None,
+            }),
+            verdicts: counted(rows, |row| verdict_of(row).map(str::to_owned)),
             selected,
             not_scored: rows.iter().filter(|row| matches!(row.judgement, Judged::NotScored)).count(),
             unjudged,
@@ -167,21 +191,50 @@ impl Report {
                 Some(("context".to_owned(), value.to_owned()))
             }),
             effort: effort(rows),
-            calibration_error: calibration(unbiased),
+            calibration_error: calibration_error(&confidences, CALIBRATION_BIN),
+            calibration_samples: confidences.len(),
             sets: sets(unbiased),
             header,
         }
     }
 }
 
-/// Epochs that were not needed because their task had been right before.
+/// Epochs that are not needed because their task was right in another one.
 fn skipped(header: &Header, rows: &[Row]) -> usize {
-    let last: BTreeMap<&str, u32> = rows
-        .iter()
-        .filter(|row| row.correct == Some(true))
-        .map(|row| (row.sample.task_id.as_str(), row.sample.epoch))
-        .collect();
-    last.values().map(|epoch| usize::try_from(header.epochs.saturating_sub(*epoch)).unwrap_or(0)).sum()
+    let mut tasks: BTreeMap<&str, (usize, bool)> = BTreeMap::new();
+    for row in rows {
+        let (ended, is_right) = tasks.entry(&row.sample.task_id).or_default();
+        *ended += 1;
+        *is_right |= row.correct == Some(true);
+    }
+    let epochs = usize::try_from(header.epochs).unwrap_or(usize::MAX);
+    tasks.values().filter(|(_, is_right)| *is_right).map(|(ended, _)| epochs.saturating_sub(*ended)).sum()
+}
+
+fn counted(rows: &[Row], name: impl Fn(&Row) -> Option<String>) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for name in rows.iter().filter_map(name) {
+        *counts.entry(name).or_insert(0) += 1;
+    }
+    counts
+}
+
+/// What was said of an answer; none where there is no answer to say something of.
+fn verdict_of(row: &Row) -> Option<&'static str> {
+    if row.state != SampleState::Answered {
+        return None;
+    }
+    Some(match &row.judgement {
+        Judged::Exact { .. } => "correct",
+        Judged::ByJudge { judgement, .. } => match judgement.verdict {
+            Verdict::Correct => "correct",
+            Verdict::Incorrect => "incorrect",
+            Verdict::NotAttempted => "not_attempted",
+        },
+        Judged::Unjudged { .. } => "unjudged",
+        Judged::NotScored => "without_truth",
+        Judged::NoAnswer => return None,
+    })
 }
 
 fn score(row: &Row) -> f64 {
@@ -201,9 +254,12 @@ fn estimate(rows: &[&Row]) -> Option<Estimate> {
 }
 
 /// Accuracy of each epoch that has ended for every scored task.
-fn epochs_of(header: &Header, rows: &[&Row]) -> Vec<f64> {
+fn epochs_of(rows: &[&Row]) -> Vec<f64> {
     let tasks = tasks_of(rows).len();
-    (1..=header.epochs)
+    // Runs that were taken over keep their numbers, which may have gaps.
+    let epochs: BTreeSet<u32> = rows.iter().map(|row| row.sample.epoch).collect();
+    epochs
+        .into_iter()
         .filter_map(|epoch| {
             let scores: Vec<f64> =
                 rows.iter().filter(|row| row.sample.epoch == epoch).map(|row| score(row)).collect();
@@ -257,22 +313,49 @@ fn groups(rows: &[&Row], of: impl Fn(&Row) -> Option<(String, String)>) -> Vec<G
 
 #[expect(clippy::cast_precision_loss, reason = "counts and milliseconds")]
 fn effort(rows: &[Row]) -> Effort {
-    let over = |of: &dyn Fn(&Row) -> f64| mean(rows.iter().map(of));
     let share = |of: &dyn Fn(&Row) -> bool| mean(rows.iter().map(|row| f64::from(u8::from(of(row)))));
+    let known = |figure: Figure, of: &dyn Fn(&Row) -> f64| {
+        let told: Vec<f64> = rows.iter().filter(|row| !row.unknown.contains(&figure)).map(of).collect();
+        (rows.is_empty() || !told.is_empty()).then(|| mean(told.into_iter()))
+    };
+    let all_tokens = |of: &dyn Fn(&Row) -> u64| {
+        let is_known = rows.iter().all(|row| !row.unknown.contains(&Figure::Tokens));
+        is_known.then(|| rows.iter().map(of).sum())
+    };
     Effort {
-        turns: over(&|row| f64::from(row.turns)),
-        tool_calls: over(&|row| f64::from(row.tool_calls)),
-        rollbacks: over(&|row| f64::from(row.rollbacks)),
-        tokens: over(&|row| (row.usage.input + row.usage.output) as f64),
-        wall_seconds: over(&|row| row.wall_ms as f64 / 1000.0),
-        working_seconds: over(&|row| row.working_ms as f64 / 1000.0),
+        turns: known(Figure::Turns, &|row| f64::from(row.turns)),
+        tool_calls: known(Figure::ToolCalls, &|row| f64::from(row.tool_calls)),
+        rollbacks: known(Figure::Rollbacks, &|row| f64::from(row.rollbacks)),
+        tokens: known(Figure::Tokens, &|row| (row.usage.input + row.usage.output) as f64),
+        wall_seconds: known(Figure::WallTime, &|row| row.wall_ms as f64 / 1000.0),
+        working_seconds: known(Figure::WorkingTime, &|row| row.working_ms as f64 / 1000.0),
         restart_rate: share(&|row| row.passes > 1),
-        no_answer_rate: share(&|row| row.state == SampleState::NoAnswer),
-        input_tokens: rows.iter().map(|row| row.usage.input).sum(),
-        output_tokens: rows.iter().map(|row| row.usage.output).sum(),
-        cost_usd: rows.iter().map(|row| row.cost_usd).sum(),
+        no_answer_rate: share(&|row| row.answer.is_none()),
+        input_tokens: all_tokens(&|row| row.usage.input),
+        output_tokens: all_tokens(&|row| row.usage.output),
+        cost_usd: cost_of(rows),
         judge_cost_usd: rows.iter().map(judge_cost).sum(),
     }
+}
+
+/// US dollars of all runs; none where a price is unknown. A run that failed before the model said anything cost
+/// nothing, where the prices are known.
+#[must_use]
+pub fn cost_of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Option<f64> {
+    let (mut sum, mut priced, mut unpriced, mut any) = (0.0, false, false, false);
+    for row in rows {
+        any = true;
+        match row.cost_usd {
+            Some(cost) => {
+                sum += cost;
+                priced = true;
+            }
+            None => {
+                unpriced |= row.unknown.contains(&Figure::Tokens) || row.usage.input + row.usage.output > 0
+            }
+        }
+    }
+    (!any || (priced && !unpriced)).then_some(sum)
 }
 
 fn judge_cost(row: &Row) -> Option<f64> {
@@ -284,16 +367,25 @@ fn judge_cost(row: &Row) -> Option<f64> {
     }
 }
 
-fn calibration(rows: &[&Row]) -> Option<f64> {
-    let samples: Vec<(f64, bool)> = rows
-        .iter()
-        .filter_map(|row| match &row.judgement {
-            Judged::ByJudge { judgement, .. } => Some((judgement.confidence?, row.correct == Some(true))),
-            _ => None,
-        })
-        .collect();
-    calibration_error(&samples, CALIBRATION_BIN)
+/// Stated confidence and whether it was right, where the judge extracts confidence. Of answers that equal the right one,
+/// which no judge sees, the reply is read; one that states none counts as the judge counts it: as certain.
+fn confidences(header: &Header, rows: &[&Row]) -> Vec<(f64, bool)> {
+    let of_judge = |row: &&Row| match &row.judgement {
+        Judged::ByJudge { judgement, .. } => Some((judgement.confidence?, row.correct == Some(true))),
+        Judged::Exact { .. } if header.judge.judge == CONFIDENT_JUDGE => {
+            let stated = row.reply.as_deref().and_then(crate::verdict::stated_confidence);
+            Some((stated.unwrap_or(1.0), row.correct == Some(true)))
+        }
+        _ => None,
+    };
+    let all: Vec<(f64, bool)> = rows.iter().filter_map(of_judge).collect();
+    let states_any = |row: &&Row| matches!(&row.judgement, Judged::ByJudge { judgement, .. } if judgement.confidence.is_some());
+    // Where no judge was asked nothing is known of confidence.
+    if rows.iter().any(states_any) { all } else { Vec::new() }
 }
+
+/// The procedure whose judge extracts confidence.
+const CONFIDENT_JUDGE: &str = "hle";
 
 /// Where any sample was judged part by part, all are counted; those without parts have nothing right.
 fn sets(rows: &[&Row]) -> Option<SetFigures> {

@@ -76,7 +76,13 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
         ));
     }
     if let Some(error) = report.calibration_error {
-        sections.push(Section::pairs("Calibration", vec![("calibration error (RMS)", percent(error))]));
+        sections.push(Section::pairs(
+            "Calibration",
+            vec![
+                ("calibration error (RMS)", percent(error)),
+                ("denominator", format!("{} samples with a confidence", report.calibration_samples)),
+            ],
+        ));
     }
     sections.push(effort(report));
     sections
@@ -84,17 +90,6 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
 
 fn what(report: &Report) -> Section {
     let header = &report.header;
-    let judge = &header.judge;
-    let judge = match judge.model.as_str() {
-        "" => judge.judge.clone(),
-        model => format!(
-            "{} by {model} ({}), votes {}, prompt {}",
-            judge.judge,
-            judge.provider,
-            judge.votes,
-            judge.prompt_sha256.get(..12).unwrap_or_default()
-        ),
-    };
     let git = header.git.as_ref().map_or_else(
         || "unknown".to_owned(),
         |git| format!("{}{}", git.revision, if git.dirty { " with changes" } else { "" }),
@@ -112,7 +107,7 @@ fn what(report: &Report) -> Section {
             ("suite", header.suite.clone()),
             ("model", format!("{} ({})", header.model, header.provider)),
             ("agent", agent(report)),
-            ("judge", judge),
+            ("judge", judge(report)),
             (
                 "dataset",
                 format!(
@@ -124,6 +119,7 @@ fn what(report: &Report) -> Section {
                 ),
             ),
             ("bad records left out", header.dataset.bad_records.to_string()),
+            ("tasks without a right answer", without_truth(report)),
             ("epochs", header.epochs.to_string()),
             ("order", order),
             ("begun", header.created.clone()),
@@ -131,6 +127,31 @@ fn what(report: &Report) -> Section {
             ("versions", versions.join(", ")),
         ],
     )
+}
+
+/// Who judged, by which model and with which prompt.
+pub(super) fn judge(report: &Report) -> String {
+    let judge = &report.header.judge;
+    match judge.model.as_str() {
+        "" => judge.judge.clone(),
+        model => format!(
+            "{} by {model} ({}), votes {}, prompt {}",
+            judge.judge,
+            judge.provider,
+            judge.votes,
+            judge.prompt_sha256.get(..12).unwrap_or_default()
+        ),
+    }
+}
+
+/// Such tasks are in no denominator, and that is said.
+fn without_truth(report: &Report) -> String {
+    let (count, of) = (report.header.dataset.without_truth, report.header.task_ids.len());
+    match count {
+        0 => "0".to_owned(),
+        _ if count == of => format!("all {of}: nothing is judged"),
+        _ => format!("{count} of {of}: not judged, in no denominator"),
+    }
 }
 
 /// The settings of the agent that scores depend on most.
@@ -149,13 +170,24 @@ fn agent(report: &Report) -> String {
 
 fn states(report: &Report) -> Section {
     let total = report.selected;
-    let rows = report
-        .states
-        .iter()
-        .map(|(state, count)| vec![state.clone(), count.to_string(), share(*count, total)])
-        .collect();
+    let is_open = report.unjudged > 0 && !report.unjudged_left_out;
+    let mut rows = Vec::new();
+    for (state, count) in &report.states {
+        rows.push(vec![state.clone(), count.to_string(), share(*count, total)]);
+        let parts = match state.as_str() {
+            "answered" => &report.verdicts,
+            "limit" => &report.limits,
+            "error" => &report.errors,
+            _ => continue,
+        };
+        for (part, count) in parts {
+            // The share of correct answers is the figure that unjudged samples withhold.
+            let share = if state == "answered" && is_open { String::new() } else { share(*count, total) };
+            rows.push(vec![format!("· {}", words(part)), count.to_string(), share]);
+        }
+    }
     let mut note = format!("{total} samples selected");
-    for (count, what) in [(report.not_scored, "without ground truth"), (report.unjudged, "unjudged")] {
+    for (count, what) in [(report.not_scored, "without a right answer"), (report.unjudged, "unjudged")] {
         if count > 0 {
             note.push_str(&format!(", {count} {what}"));
         }
@@ -226,23 +258,39 @@ fn by_group(title: &'static str, groups: &[Group]) -> Section {
 
 fn effort(report: &Report) -> Section {
     let effort = &report.effort;
-    let dollars = |cost: Option<f64>| cost.map_or_else(|| "unknown".to_owned(), |cost| format!("${cost:.4}"));
+    let dollars =
+        |cost: Option<f64>| cost.map_or_else(|| "unknown".to_owned(), |cost| format!("${:.4}", cost + 0.0));
+    let number = |value: Option<f64>, digits: usize| {
+        value.map_or_else(|| "unknown".to_owned(), |value| format!("{value:.digits$}"))
+    };
+    let tokens = effort.input_tokens.zip(effort.output_tokens);
     Section::pairs(
         "Effort",
         vec![
-            ("turns a sample", format!("{:.1}", effort.turns)),
-            ("tool calls a sample", format!("{:.1}", effort.tool_calls)),
-            ("dropped replies a sample", format!("{:.2}", effort.rollbacks)),
-            ("tokens a sample", format!("{:.0}", effort.tokens)),
-            ("seconds a sample", format!("{:.1}", effort.wall_seconds)),
-            ("seconds without waiting for limiters", format!("{:.1}", effort.working_seconds)),
+            ("turns a sample", number(effort.turns, 1)),
+            ("tool calls a sample", number(effort.tool_calls, 1)),
+            ("dropped replies a sample", number(effort.rollbacks, 2)),
+            ("tokens a sample", number(effort.tokens, 0)),
+            ("seconds a sample", number(effort.wall_seconds, 1)),
+            ("seconds without waiting for limiters", number(effort.working_seconds, 1)),
             ("samples with context restarts", percent(effort.restart_rate)),
             ("samples without an answer", percent(effort.no_answer_rate)),
-            ("tokens in, out", format!("{}, {}", effort.input_tokens, effort.output_tokens)),
+            (
+                "tokens in, out",
+                tokens.map_or_else(|| "unknown".to_owned(), |(input, output)| format!("{input}, {output}")),
+            ),
             ("cost of the runs", dollars(effort.cost_usd)),
             ("cost of judging", dollars(effort.judge_cost_usd)),
         ],
     )
+}
+
+/// A word of the JSON report as people read it.
+pub(super) fn words(name: &str) -> String {
+    match name {
+        "without_truth" => "no right answer to compare with".to_owned(),
+        _ => name.replace('_', " "),
+    }
 }
 
 /// `62.5 % [54.1, 70.9]`.

@@ -86,6 +86,9 @@ pub struct DatasetFacts {
     pub tasks: usize,
     /// Records that were left out because they are no tasks.
     pub bad_records: usize,
+    /// Selected tasks without a right answer: they are run, not judged, and in no denominator.
+    #[serde(default)]
+    pub without_truth: usize,
 }
 
 /// A revision.

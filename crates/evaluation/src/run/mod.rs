@@ -13,4 +13,4 @@ pub use order::samples_in_order;
 pub use queue::{InProcessQueue, WorkQueue};
 pub use runner::{PipelineRunner, SampleRun, SampleRunner, run_folder};
 pub use schedule::{Plan, Progress, Schedule, Tally};
-pub use store::{Store, StoreError, read_run, running_samples};
+pub use store::{Store, StoreError, is_at_work, read_run, running_samples, time_of};

@@ -1,7 +1,7 @@
 //! Runs the samples of a suite, so many at a time, judges each as it ends and keeps its row. Decides nothing about a
 //! run or a verdict; a sample counts as done when its row is on disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -14,8 +14,9 @@ use super::queue::WorkQueue;
 use super::runner::{SampleRun, SampleRunner};
 use super::store::{Store, StoreError};
 use crate::dataset::Task;
+use crate::figures::{Estimate, clustered_mean};
 use crate::judge::Judge;
-use crate::sample::{Judged, Row, SampleId, SampleState};
+use crate::sample::{Figure, Judged, Row, SampleId, SampleState};
 
 /// What is run.
 #[derive(Debug, Clone)]
@@ -47,6 +48,8 @@ pub struct Tally {
     pub states: BTreeMap<String, usize>,
     /// Samples that are correct.
     pub correct: usize,
+    /// Samples that were answered and are not correct.
+    pub answered_wrong: usize,
     /// Samples that somebody or something has judged.
     pub judged: usize,
     /// Samples that are to be judged again.
@@ -55,25 +58,55 @@ pub struct Tally {
     pub tokens: u64,
     /// Turns of all samples.
     pub turns: u64,
-    /// US dollars; none where a price is unknown.
-    pub cost_usd: Option<f64>,
+    /// US dollars of the samples whose price is known.
+    pub cost_usd: f64,
+    /// Samples that used tokens and whose price is not known.
+    pub unpriced: usize,
+    /// Figures that are not known of every sample, of runs that were taken over.
+    #[serde(default)]
+    pub unknown: BTreeSet<Figure>,
+    /// Scores of every task's epochs, for the accuracy so far.
+    pub scores: BTreeMap<String, Vec<f64>>,
+    /// The samples that took longest, with their milliseconds, the longest first.
+    pub longest: Vec<(u64, SampleId)>,
 }
+
+/// How many of the slowest samples are remembered.
+const SLOWEST: usize = 5;
 
 impl Tally {
     /// Counts a row.
     pub fn add(&mut self, row: &Row) {
-        let first = self.states.is_empty();
         *self.states.entry(row.state.name().to_owned()).or_insert(0) += 1;
         self.correct += usize::from(row.correct == Some(true));
+        self.answered_wrong += usize::from(row.state == SampleState::Answered && row.correct == Some(false));
         self.judged += usize::from(row.correct.is_some());
         self.unjudged += usize::from(row.is_unjudged());
         self.tokens += row.usage.input + row.usage.output;
         self.turns += u64::from(row.turns);
-        self.cost_usd = if first {
-            row.cost_usd
-        } else {
-            self.cost_usd.zip(row.cost_usd).map(|(before, cost)| before + cost)
-        };
+        self.cost_usd += row.cost_usd.unwrap_or_default();
+        let used_tokens = row.usage.input + row.usage.output > 0 || row.unknown.contains(&Figure::Tokens);
+        self.unpriced += usize::from(row.cost_usd.is_none() && used_tokens);
+        self.unknown.extend(&row.unknown);
+        if let Some(correct) = row.correct {
+            let scores = self.scores.entry(row.sample.task_id.clone()).or_default();
+            scores.push(f64::from(u8::from(correct)));
+        }
+        self.longest.push((row.wall_ms, row.sample.clone()));
+        self.longest.sort_by(|a, b| b.cmp(a));
+        self.longest.truncate(SLOWEST);
+    }
+
+    /// Accuracy over the samples that have been scored so far.
+    #[must_use]
+    pub fn accuracy(&self) -> Option<Estimate> {
+        clustered_mean(&self.scores.values().collect::<Vec<_>>())
+    }
+
+    /// US dollars; none where the price of a sample is unknown.
+    #[must_use]
+    pub fn cost(&self) -> Option<f64> {
+        (self.unpriced == 0).then_some(self.cost_usd)
     }
 
     /// Samples that have ended.
@@ -185,9 +218,10 @@ impl Schedule {
 
     async fn sample(&self, sample: &SampleId, task: &Task) -> Option<Row> {
         let run = self.runner.run(sample, task, &self.cancel).await?;
-        let mut row = row_of(sample, task, run);
+        let reply = run.summary.final_text.clone().filter(|_| self.judge.reads_reply());
+        let mut row = Row { reply, ..row_of(sample, task, run) };
         let judgement = match row.state {
-            SampleState::Answered => self.judged(task, row.answer.as_deref()).await,
+            SampleState::Answered => self.judged(task, &row).await,
             _ if task.ground_truth.is_none() => Judged::NotScored,
             _ => self.judge.judge(task, None).await,
         };
@@ -197,9 +231,9 @@ impl Schedule {
     }
 
     /// Who ends the run does not wait for a slow judge.
-    async fn judged(&self, task: &Task, answer: Option<&str>) -> Judged {
+    async fn judged(&self, task: &Task, row: &Row) -> Judged {
         tokio::select! {
-            judged = self.judge.judge(task, answer) => judged,
+            judged = self.judge.judge_reply(task, row.answer.as_deref(), row.reply.as_deref()) => judged,
             () = self.cancel.cancelled() => {
                 Judged::Unjudged { reason: "the run was interrupted".to_owned(), transcript: None }
             }
@@ -215,6 +249,7 @@ fn row_of(sample: &SampleId, task: &Task, run: SampleRun) -> Row {
         state,
         correct: None,
         answer: summary.answer,
+        reply: None,
         ground_truth: task.ground_truth.clone(),
         group: task.group(),
         judgement: Judged::NotScored,
@@ -228,6 +263,7 @@ fn row_of(sample: &SampleId, task: &Task, run: SampleRun) -> Row {
         cost_usd: summary.cost_usd,
         wall_ms: summary.wall_ms,
         working_ms: summary.wall_ms.saturating_sub(summary.limiter_ms),
+        unknown: Vec::new(),
         run_id,
         run_dir,
         error: summary.error,

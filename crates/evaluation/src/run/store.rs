@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::header::{Header, Mismatch};
 use super::lock;
@@ -319,13 +320,28 @@ pub fn read_run(folder: &Path) -> Result<(Header, Vec<Row>), StoreError> {
     Ok((read_header(folder)?, read_rows(folder)?))
 }
 
-/// Folders of runs that have begun and have no row: under way, or interrupted.
+/// Folders of runs that have begun and have no row, under way or interrupted, and when each began where that is known.
 #[must_use]
-pub fn running_samples(folder: &Path, rows: &[Row]) -> Vec<String> {
+pub fn running_samples(folder: &Path, rows: &[Row]) -> Vec<(String, Option<SystemTime>)> {
     let ended: BTreeSet<String> = rows.iter().map(|row| run_folder(&row.sample)).collect();
     let entries = std::fs::read_dir(folder.join("runs")).into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    names.filter(|name| !ended.contains(name)).collect()
+    let runs = entries.filter_map(|entry| {
+        let began = entry.metadata().ok().and_then(|facts| facts.created().ok());
+        Some((entry.file_name().into_string().ok()?, began))
+    });
+    runs.filter(|(name, _)| !ended.contains(name)).collect()
+}
+
+/// Whether a program is at work in the folder.
+#[must_use]
+pub fn is_at_work(folder: &Path) -> bool {
+    lock::is_held(folder)
+}
+
+/// The time of a row or header; none where it is no RFC 3339.
+#[must_use]
+pub fn time_of(text: &str) -> Option<SystemTime> {
+    text.parse::<jiff::Timestamp>().ok().map(SystemTime::from)
 }
 
 fn read_header(folder: &Path) -> Result<Header, StoreError> {

@@ -1,6 +1,7 @@
 //! Verdicts that are structured: an object, alone, in a fence or after other text, or lines `name: value`. An object
 //! that was cut is none.
 
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::{Judgement, NoVerdict, Verdict};
@@ -58,7 +59,11 @@ fn read_lines(said: &str) -> Result<Judgement, NoVerdict> {
     Ok(Judgement { extracted, confidence, ..Judgement::from(verdict(correct)) })
 }
 
-/// Every expected part true or false, and what is in excess.
+/// Parts of the example in the prompt that ships with the program. A reply that repeats it says nothing by it.
+const EXAMPLE_PARTS: [&str; 2] = ["first expected part", "second expected part"];
+
+/// Every expected part true or false, and what is in excess. Where several objects say so they must agree: which of
+/// them is the verdict cannot be told from their order.
 pub(super) fn read_parts(said: &str) -> Result<Judgement, NoVerdict> {
     let mut found: Option<SetScore> = None;
     for object in objects_in(said) {
@@ -81,6 +86,7 @@ fn parts_of(object: &Map<String, Value>) -> Option<SetScore> {
         return object.values().filter_map(Value::as_object).find_map(parts_of);
     };
     let states: Option<Vec<bool>> = match parts {
+        Value::Object(parts) if EXAMPLE_PARTS.iter().any(|name| value_of(parts, name).is_some()) => None,
         Value::Object(parts) => parts.values().map(yes_or_no).collect(),
         Value::Array(parts) => parts.iter().map(yes_or_no).collect(),
         _ => None,
@@ -106,10 +112,10 @@ fn objects_in(text: &str) -> Vec<Map<String, Value>> {
     let mut objects = Vec::new();
     let mut at = 0;
     while let Some(begin) = text.get(at..).and_then(|rest| rest.find('{')).map(|offset| at + offset) {
-        let mut values =
-            serde_json::Deserializer::from_str(text.get(begin..).unwrap_or_default()).into_iter::<Value>();
+        let mut values = serde_json::Deserializer::from_str(text.get(begin..).unwrap_or_default())
+            .into_iter::<Unequivocal>();
         at = match values.next() {
-            Some(Ok(Value::Object(object))) => {
+            Some(Ok(Unequivocal(Value::Object(object)))) => {
                 objects.push(object);
                 begin + values.byte_offset().max(1)
             }
@@ -120,6 +126,68 @@ fn objects_in(text: &str) -> Vec<Map<String, Value>> {
         };
     }
     objects
+}
+
+/// A value in which no object has a name twice with different values: such a one says two things at once.
+struct Unequivocal(Value);
+
+impl<'de> Deserialize<'de> for Unequivocal {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(UnequivocalVisitor)
+    }
+}
+
+struct UnequivocalVisitor;
+
+impl<'de> Visitor<'de> for UnequivocalVisitor {
+    type Value = Unequivocal;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Unequivocal, E> {
+        Ok(Unequivocal(Value::Null))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Unequivocal, E> {
+        Ok(Unequivocal(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Unequivocal, E> {
+        Ok(Unequivocal(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Unequivocal, E> {
+        Ok(Unequivocal(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Unequivocal, E> {
+        Ok(Unequivocal(value.into()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Unequivocal, E> {
+        Ok(Unequivocal(value.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Unequivocal, A::Error> {
+        let mut list = Vec::new();
+        while let Some(Unequivocal(item)) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Unequivocal(Value::Array(list)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Unequivocal, A::Error> {
+        let mut object = Map::new();
+        while let Some((name, Unequivocal(value))) = entries.next_entry::<String, Unequivocal>()? {
+            if object.get(&name).is_some_and(|before| *before != value) {
+                return Err(A::Error::custom("a name stands twice with different values"));
+            }
+            object.insert(name, value);
+        }
+        Ok(Unequivocal(Value::Object(object)))
+    }
 }
 
 /// Where reading a text broke off: after its first byte, at the beginning of a character.
@@ -187,7 +255,7 @@ fn confidence_of_value(value: &Value) -> Option<f64> {
 }
 
 /// The first number of a text, as a percentage.
-fn percent(text: &str) -> Option<f64> {
+pub(super) fn percent(text: &str) -> Option<f64> {
     let begin = text.find(|c: char| c.is_ascii_digit())?;
     let rest = text.get(begin..)?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());

@@ -105,6 +105,22 @@ pub fn read_verdict(form: ReplyForm, reply: &str) -> Result<Judgement, NoVerdict
     }
 }
 
+/// The confidence that a reply states in its last `confidence: 70%`, between 0 and 1.
+#[must_use]
+pub fn stated_confidence(reply: &str) -> Option<f64> {
+    // Case is folded in ASCII only, so that places in both texts are the same.
+    let lower = reply.to_ascii_lowercase();
+    let at = lower.rfind("confidence")? + "confidence".len();
+    let is_sign = |c: char| !c.is_alphanumeric() && c != '\n';
+    let mut rest = lower.get(at..)?.trim_start_matches(is_sign);
+    for word in ["level", "score"] {
+        rest = rest.strip_prefix(word).unwrap_or(rest).trim_start_matches(is_sign);
+    }
+    // A share of one would read as a percentage of nearly nothing.
+    let number = rest.split(|c: char| !c.is_ascii_digit() && c != '.').next()?;
+    if number.starts_with("0.") || number.is_empty() { None } else { fields::percent(number) }
+}
+
 /// What models think between.
 const THINKING: [&str; 4] = ["think", "thinking", "thought", "reasoning"];
 

@@ -122,7 +122,8 @@ pub(super) fn read(form: Form, said: &str) -> Result<Judgement, NoVerdict> {
     let mut is_doubted = false;
     for line in said.lines() {
         let Some(verdict) = verdict_of_line(&form, line) else {
-            is_doubted |= !is_unticked(line) && sentences(line).any(|sentence| is_bad(&form, sentence));
+            is_doubted |= !is_unticked(line)
+                && sentences(line).any(|sentence| is_bad(&form, sentence) || ends_badly(sentence));
             continue;
         };
         if found.is_some_and(|before| before != verdict) {
@@ -143,6 +144,24 @@ fn is_unticked(line: &str) -> bool {
 /// The parts of a line that could say something by themselves.
 fn sentences(line: &str) -> impl Iterator<Item = &str> {
     line.split(['.', '!', ';', ':', '。', '！', '；', '：', '—'])
+}
+
+/// Whether a sentence says at its end, and without a no, that something is wrong: the answer, most likely.
+fn ends_badly(sentence: &str) -> bool {
+    const ENDS: [&str; 4] = ["incorrect", "wrong", "不正确", "错误"];
+    const NEGATIONS: [&str; 16] = [
+        "not", "nothing", "no", "none", "never", "neither", "nor", "isn", "wasn", "aren", "without",
+        "cannot", "没有", "并非", "不是", "无",
+    ];
+    sentence.split([',', '，', '、']).any(|clause| {
+        let words = words_of(clause);
+        let is_negated = words
+            .iter()
+            .any(|word| NEGATIONS.iter().any(|no| word == no || (!no.is_ascii() && word.contains(no))));
+        let ends =
+            |word: &String| ENDS.iter().any(|end| word == end || (!end.is_ascii() && word.ends_with(end)));
+        words.len() > 1 && !is_negated && words.last().is_some_and(ends)
+    })
 }
 
 /// Whether a sentence, with or without the label of a conclusion, is a verdict other than correct.

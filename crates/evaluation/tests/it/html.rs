@@ -61,7 +61,10 @@ fn everything_that_a_reader_needs_is_there() {
     ] {
         assert!(texts.contains(part), "{part} is not in\n{texts}");
     }
-    assert!(html.matches("<svg").count() >= 3);
+    assert_eq!((html.matches("<svg").count(), html.matches("<figure>").count()), (1, 3));
+    // What is measured and over how many samples stands beside each figure.
+    assert!(html.contains("37.5 % [0.0, 84.4] n = 8"), "{html}");
+    assert!(html.contains("default-src 'none'"), "{html}");
     // One file: nothing is loaded, nothing runs.
     for part in ["http:", "https:", "<script", "<link", "<img", "@import", "url(", "NaN", "inf%"] {
         assert!(!html.contains(part), "{part}");

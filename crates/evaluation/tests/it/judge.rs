@@ -122,19 +122,85 @@ async fn replies_and_votes() {
         ),
         ("majority", text(&["Correct", "Incorrect", "Incorrect"]), 3, "-", 3),
         ("decided early", text(&["Correct", "Correct", "Incorrect"]), 3, "+", 2),
-        ("even", text(&["Correct", "Incorrect"]), 2, "the votes of the judge are even", 2),
+        (
+            "even",
+            text(&["Correct", "Incorrect"]),
+            2,
+            "no majority: 2 of 2 votes were asked for and 2 are verdicts",
+            2,
+        ),
+        ("one cannot be read", text(&["Correct", "Hm.", "Hm.", "Hm.", "Correct"]), 3, "+", 5),
+        (
+            "one fails",
+            vec![Reply::text("Incorrect"), Reply::status(500), Reply::status(500), Reply::text("Incorrect")],
+            3,
+            "-",
+            4,
+        ),
+        ("two of five fail", text(&["Hm."; 6]).into_iter().chain(text(&["Correct"; 3])).collect(), 5, "+", 9),
+        (
+            "no majority is left",
+            text(&["Correct", "Incorrect", "Hm.", "Hm.", "Hm."]),
+            3,
+            "no majority: 3 of 3 votes were asked for and 2 are verdicts; the judge's reply is not in the form that was asked for",
+            5,
+        ),
+        (
+            "no majority can come",
+            text(&["Hm."; 6]),
+            3,
+            "no majority: 2 of 3 votes were asked for and 0 are verdicts; the judge's reply is not in the form that was asked for",
+            6,
+        ),
         ("a vote again", text(&["Correct", "Well.", "Incorrect", "Correct"]), 3, "+", 4),
-        ("a vote lost", text(&["Correct", "a", "b", "c"]), 3, unreadable, 4),
     ];
     for (name, replies, votes, wanted, asked) in cases {
         let server = ScriptedServer::start(replies).await;
         let judge = judge(&server, "webwalkerqa", JudgeId::Equivalence, votes);
         let judged = judge.judge(&task("a", Some("Inn")), Some("It is the Inn.")).await;
         assert_eq!((said(&judged).as_str(), server.requests().len()), (wanted, asked), "{name}");
-        assert_eq!(transcript(&judged).replies.len(), asked, "{name}");
+        // A request that failed has no reply.
+        let replies = if name == "one fails" { 2 } else { asked };
+        assert_eq!(transcript(&judged).replies.len(), replies, "{name}");
         let known = matches!(wanted, "+" | "-");
         assert_eq!(judged.is_correct().is_some(), known, "{name}");
     }
+}
+
+#[tokio::test]
+async fn every_vote_is_recorded() {
+    let replies = ["Correct", "Hm.", "Hm.", "Hm.", "Correct"].map(Reply::text).into();
+    let server = ScriptedServer::start(replies).await;
+    let judge = judge(&server, "webwalkerqa", JudgeId::Equivalence, 3);
+    let judged = judge.judge(&task("a", Some("Inn")), Some("the mill stream")).await;
+    let kept = transcript(&judged);
+    let votes: Vec<(Option<Verdict>, bool, usize)> =
+        kept.votes.iter().map(|vote| (vote.verdict, vote.problem.is_some(), vote.replies)).collect();
+    let right = Some(Verdict::Correct);
+    assert_eq!(votes, [(right, false, 1), (None, true, 3), (right, false, 1)]);
+    assert_eq!(kept.replies.len(), 5);
+    let row_text = serde_json::to_string(&judged).unwrap();
+    assert_eq!(serde_json::from_str::<Judged>(&row_text).unwrap(), judged);
+}
+
+#[tokio::test]
+async fn a_judge_that_says_nothing_does_not_hold_a_run_up() {
+    let server = ScriptedServer::start_with(|_| Reply::status(503)).await;
+    let config = LlmConfig {
+        provider: "openai".to_owned(),
+        model_name: "judge".to_owned(),
+        base_url: Some(server.base_url()),
+        api_key: Some("sk-test".into()),
+        retries: RetryConfig { base_wait: 600.0, max_wait: 600.0, ..RetryConfig::default() },
+        ..LlmConfig::default()
+    };
+    let client = LlmClient::from_config(&config, &Environment::default()).unwrap();
+    let prompt = JudgePrompt::new("judge.md", "{{ question }} {{ answer }} {{ response }}").unwrap();
+    let model = ModelJudge::new(client, procedure(JudgeId::Equivalence).unwrap(), prompt, 1);
+    let model = model.with_patience(std::time::Duration::from_millis(200));
+    let began = std::time::Instant::now();
+    model.check().await.unwrap();
+    assert!(began.elapsed() < std::time::Duration::from_secs(8), "{:?}", began.elapsed());
 }
 
 /// A reply that was cut may have gone on otherwise, whatever it begins with.

@@ -28,7 +28,7 @@ impl Place {
     }
 
     fn prepare(&self, suite: &str, original: &Path) -> Result<Prepared, PrepareError> {
-        prepare(suite, original, self.to.path())
+        prepare(suite, original, self.to.path(), None)
     }
 
     fn prepared(&self, suite: &str, name: &str, content: impl AsRef<[u8]>) -> (Prepared, Dataset) {
@@ -104,8 +104,17 @@ fn gaia_with_files() {
 #[test]
 fn gaia_without_files_and_from_parquet() {
     let place = Place::new();
-    let (prepared, dataset) = place.prepared("gaia-validation-text-103", "metadata.jsonl", gaia());
-    assert_eq!((told(&prepared), dataset.tasks[0].task_id.as_str()), ([2, 1, 0, 1], "g-2"));
+    // The whole split, of which the suite takes 103 by their ids.
+    let ids = include_str!("../../data/gaia-validation-text-103.ids");
+    let ids: Vec<&str> = ids.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!((ids.len(), ids.iter().collect::<std::collections::BTreeSet<_>>().len()), (103, 103));
+    let record =
+        |id: &str| json!({"task_id": id, "Question": "Q?", "Level": 1, "Final answer": "A", "file_name": ""});
+    let whole: Vec<_> = ["g-1"].iter().chain(&ids).chain(&["g-2"]).map(|id| record(id)).collect();
+    let (prepared, dataset) = place.prepared("gaia-validation-text-103", "metadata.jsonl", lines(&whole));
+    assert_eq!((told(&prepared), dataset.tasks[0].task_id.as_str()), ([103, 103, 0, 2], ids[0]));
+    let error = Place::new().error("gaia-validation-text-103", "metadata.jsonl", lines(&whole[..102]));
+    assert!(error.contains("lacks 2 of the 103 tasks") && error.contains(ids[102]), "{error}");
     let place = Place::new();
     let (prepared, dataset) =
         place.prepared("gaia-validation", "metadata.parquet", include_bytes!("cases/gaia.parquet"));
@@ -179,16 +188,69 @@ fn hle_with_pictures() {
     assert!(!dataset.tasks[0].metadata.contains_key("image_preview"));
     assert!(!dataset.tasks[0].metadata.contains_key("rationale_image"));
     assert_eq!(dataset.tasks[0].group(), Some(("answer_type".to_owned(), "multipleChoice".to_owned())));
-    for suite in ["hle-text-2158", "hle-text-500"] {
-        let (prepared, dataset) = Place::new().prepared(suite, "hle.jsonl", &original);
-        assert_eq!((told(&prepared), dataset.tasks[0].task_id.as_str()), ([1, 1, 0, 3], "h-2"), "{suite}");
-    }
+    let (prepared, dataset) = Place::new().prepared("hle-text-2158", "hle.jsonl", &original);
+    assert_eq!((told(&prepared), dataset.tasks[0].task_id.as_str()), ([1, 1, 0, 3], "h-2"));
     for (picture, wanted) in
         [("data:image/png,plain", "a data URI without base64"), ("data:image/png;base64,%%%", "no base64")]
     {
         let record = json!({"id": 1, "question": "Q", "answer": "A", "image": picture});
         let error = Place::new().error("hle", "hle.jsonl", lines(&[record]));
         assert!(error.contains(wanted), "{error}");
+    }
+}
+
+#[test]
+fn a_selection_by_ids() {
+    let original: Vec<_> = (0..501)
+        .map(|number| json!({"id": format!("h-{number}"), "question": "Q?", "answer": "A"}))
+        .collect();
+    // Which 500 of the questions it takes has to be said, unless there are no more than these.
+    let error = Place::new().error("hle-text-500", "hle.jsonl", lines(&original));
+    assert!(error.contains("a selection of 500 of the 501") && error.contains("--ids FILE"), "{error}");
+    assert_eq!(
+        told(&Place::new().prepared("hle-text-500", "hle.jsonl", lines(&original[1..])).0),
+        [500, 500, 0, 0]
+    );
+    for (name, content, wanted) in [
+        ("ids.txt", "# two of them\nh-7\n\nh-500 # the last\n", Ok(2)),
+        ("ids.csv", "task_id\nh-1\n", Ok(1)),
+        ("ids.json", r#"[{"id": "h-1"}, {"id": "h-2"}, {"id": "h-3"}]"#, Ok(3)),
+        ("ids.txt", "h-1\nh-9000\n", Err("lacks 1 of the 2 tasks")),
+        ("ids.txt", "# none\n", Err("it holds no ids")),
+        ("ids.jsonl", "{\"name\": \"h-1\"}\n", Err("neither `task_id` nor `id`")),
+    ] {
+        let place = Place::new();
+        let (original, ids) = (place.put("hle.jsonl", lines(&original)), place.put(name, content));
+        let prepared = prepare("hle-text-500", &original, place.to.path(), Some(&ids));
+        match (prepared, wanted) {
+            (Ok(prepared), Ok(wanted)) => {
+                assert_eq!((prepared.tasks, place.load().tasks.len()), (wanted, wanted))
+            }
+            (Err(error), Err(wanted)) => assert!(error.to_string().contains(wanted), "{error}"),
+            (prepared, wanted) => panic!("{name}: {prepared:?}, {wanted:?}"),
+        }
+    }
+}
+
+#[test]
+fn other_enciphered_fields() {
+    let canary = "canary-of-this-edition";
+    for (suite, key, name, field) in [
+        ("browsecomp", Sha256::digest(canary).to_vec(), "problem", "problem_topic"),
+        ("browsecomp_zh", Sha256::digest(canary).to_vec(), "Question", "Topic"),
+        ("xbench_deepsearch", canary.as_bytes().to_vec(), "prompt", "reference_steps"),
+    ] {
+        let answer = if suite == "browsecomp_zh" { "Answer" } else { "answer" };
+        let record = |value: &str| json!({"id": 1, name: xor("Which?", &key), answer: xor("This", &key), "canary": canary, field: value});
+        // Some editions have it in plain text.
+        for (given, wanted) in [
+            (xor("历史 & maps\nstep 2", &key), "历史 & maps\nstep 2"),
+            ("Politics".to_owned(), "Politics"),
+            ("TV shows & movies".to_owned(), "TV shows & movies"),
+        ] {
+            let (_, dataset) = Place::new().prepared(suite, "original.jsonl", lines(&[record(&given)]));
+            assert_eq!(dataset.tasks[0].metadata[field], wanted, "{suite}");
+        }
     }
 }
 

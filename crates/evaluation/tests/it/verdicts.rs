@@ -1,6 +1,6 @@
 //! Replies of judges, form by form, and what they say.
 
-use evaluation::verdict::{NoVerdict, ReplyForm, Verdict, read_verdict};
+use evaluation::verdict::{NoVerdict, ReplyForm, Verdict, read_verdict, stated_confidence};
 
 /// `+` correct, `-` incorrect, `0` not attempted, `?` not in form, `!` a contradiction, ` ` empty.
 fn check(form: ReplyForm, cases: &[(&str, char)]) {
@@ -41,6 +41,10 @@ fn words() {
             ("<think>Correct", ' '),
             ("", ' '),
             ("Correct or Incorrect", '?'),
+            ("Correct\n\nWait, actually incorrect.", '!'),
+            ("Correct\n\nActually no, the answer is wrong.", '!'),
+            ("Correct\n\nNothing in it is wrong.", '+'),
+            ("Correct\n\nIt is not incorrect.", '+'),
         ],
     );
 }
@@ -56,6 +60,7 @@ fn letters() {
         ("A/B", '?'),
         ("A\nB", '!'),
         ("Ａ", '+'),
+        ("A\n\nExplanation: the response is incorrect", '!'),
     ];
     check(ReplyForm::LettersEnglish, &english);
     check(ReplyForm::LettersEnglish, &[("C", '?'), ("NOT ATTEMPTED", '?')]);
@@ -106,11 +111,21 @@ fn fields() {
             ("{\"correct\": \"yes\", \"confid", '?'),
             ("{\"correct\": \"perhaps\"}", '?'),
             ("{\"correct\": \"yes\"} {\"correct\": \"no\"}", '!'),
+            ("{\"correct\": \"no\", \"correct\": \"yes\"}", '?'),
+            ("{\"correct\": \"yes\", \"correct\": \"yes\"}", '+'),
         ],
     );
     let judgement =
         read_verdict(ReplyForm::Fields, "extracted_final_answer: 42\ncorrect: yes\nconfidence: 80%").unwrap();
     assert_eq!((judgement.extracted.as_deref(), judgement.confidence), (Some("42"), Some(0.8)));
+}
+
+const EXAMPLE: &str = r#"{"explanation": "one or two sentences", "expected": {"first expected part": true, "second expected part": false}, "excess": ["an answer that is not expected"]}"#;
+
+#[test]
+fn the_example_is_that_of_the_prompt() {
+    let prompt = include_str!("../../../../conf/prompts/judge/deepsearchqa.md");
+    assert!(prompt.contains(EXAMPLE));
 }
 
 #[test]
@@ -128,6 +143,18 @@ fn parts() {
             (r#"{"expected": {}, "excess": []}"#, '?'),
             (r#"{"expected": {"a": true}, "excess": ["#, '?'),
             ("all correct", '?'),
+            (r#"{"expected": {"a": true, "a": false}, "excess": []}"#, '?'),
+            // The example of the prompt says nothing, alone or in front of the verdict.
+            (EXAMPLE, '?'),
+            (
+                concat!(
+                    r#"{"explanation": "one or two sentences", "expected": {"first expected part": true, "second expected part": false}, "excess": ["an answer that is not expected"]}"#,
+                    "\n",
+                    r#"{"expected": {"a": true}, "excess": []}"#
+                ),
+                '+',
+            ),
+            (r#"{"expected": {"a": true}, "excess": []} {"expected": {"a": true}, "excess": ["b"]}"#, '!'),
         ],
     );
 }
@@ -275,4 +302,22 @@ fn what_fields_hold_besides() {
         parts(r#"{"expected": {"a": true, "b": false, "c": true}, "excess": ["x", "none"]}"#),
         (2, 3, 1)
     );
+}
+
+#[test]
+fn confidence_in_a_reply() {
+    for (reply, expected) in [
+        ("Answer: \\boxed{Rome}\nConfidence: 70%", Some(0.7)),
+        ("**Confidence:** 85 %", Some(0.85)),
+        ("confidence level: 90%", Some(0.9)),
+        ("Confidence: 10%\nlater\nConfidence: 40", Some(0.4)),
+        ("Confidence: 0.7", None),
+        ("Confidence: high, 3 sources", None),
+        ("I have confidence in the 3 sources", None),
+        ("Confidence:\n5 apples", None),
+        ("Confidence: 700%", None),
+        ("\\boxed{Rome}", None),
+    ] {
+        assert_eq!(stated_confidence(reply), expected, "{reply}");
+    }
 }

@@ -54,6 +54,7 @@ impl Messages {
             assistant_prefix: prefix != AssistantPrefix::None && !shape.thinks(),
             images: quirks.images.unwrap_or(false),
             audio: false,
+            video: false,
             thinking: quirks.thinking.unwrap_or(false),
             context_length: settings.context_length,
         };

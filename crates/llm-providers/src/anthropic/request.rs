@@ -161,9 +161,10 @@ fn assistant_content(message: &Message) -> Vec<Value> {
             ContentBlock::RedactedThinking { data } => {
                 Some(json!({"type": "redacted_thinking", "data": data}))
             }
-            ContentBlock::Image { .. } | ContentBlock::Audio { .. } | ContentBlock::File { .. } => {
-                note(block).map(|text| json!({"type": "text", "text": text}))
-            }
+            ContentBlock::Image { .. }
+            | ContentBlock::Audio { .. }
+            | ContentBlock::Video { .. }
+            | ContentBlock::File { .. } => note(block).map(|text| json!({"type": "text", "text": text})),
         })
         .collect();
     let calls = message.tool_calls.iter();

@@ -323,9 +323,7 @@ impl Permit {
         self.open = false;
         let (epoch, retry_after) = (self.epoch, error.retry_after());
         self.limiter.ended(|_| match error {
-            LlmError::RateLimited { .. } | LlmError::Overloaded { .. } => {
-                Observation::Refused { epoch, retry_after }
-            }
+            error if error.is_refusal_for_load() => Observation::Refused { epoch, retry_after },
             _ => Observation::Ended { retry_after },
         });
     }
@@ -357,14 +355,14 @@ impl Limiters {
         Self::default()
     }
 
-    /// The limiter of a server (provider and the address up to its path) and key. The first one to ask says by
-    /// which rules it goes.
+    /// The limiter of a server (the address up to its path) and key, whatever its provider is called. The first one
+    /// to ask says by which rules it goes, and the name that it is shown by.
     #[must_use]
     pub fn of(&self, provider: &str, url: &str, key: Option<&Secret>, config: &ConcurrencyConfig) -> Limiter {
         let place = format!("{provider} {}", server_of(url));
         let mut set = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = set.hasher.hash_one(key.map(|key| key.expose().trim()));
-        let known = set.limiters.entry((place.clone(), key));
+        let known = set.limiters.entry((server_of(url), key));
         known.or_insert_with(|| Limiter::new(place, config)).clone()
     }
 

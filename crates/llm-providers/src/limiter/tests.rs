@@ -307,6 +307,10 @@ fn one_limiter_for_a_server_and_a_key() {
     };
     let first = of("https://host/v1", "key-one");
     assert_eq!(of("https://HOST/other?x=y", " key-one "), first);
+    // A server is one server by whatever name it is set up.
+    let other =
+        limiters.of("q", "https://host/v1", Some(&Secret::new("key-one")), &ConcurrencyConfig::default());
+    assert_eq!(Arc::as_ptr(&other.0) as usize, first);
     assert_ne!(of("https://host/v1", "key-two"), first);
     assert_ne!(of("https://host:8443/v1", "key-one"), first);
     assert_eq!(limiters.all().len(), 3);

@@ -41,6 +41,7 @@ impl ChatCompletions {
             assistant_prefix: prefix != AssistantPrefix::None,
             images: quirks.images.unwrap_or(false),
             audio: quirks.audio.unwrap_or(false),
+            video: quirks.video.unwrap_or(false),
             thinking: quirks.thinking.unwrap_or(false),
             context_length: settings.context_length,
         };

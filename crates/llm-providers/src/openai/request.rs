@@ -190,15 +190,14 @@ impl RequestShape {
         }
     }
 
-    /// A picture or a recording, where the server takes it.
+    /// A picture, a recording or a video, where the server takes it.
     fn media_part(&self, block: &ContentBlock) -> Option<Value> {
         match block {
             ContentBlock::Image { source } if self.quirks.images == Some(true) => {
-                let url = match source {
-                    MediaSource::Base64 { media_type, data } => format!("data:{media_type};base64,{data}"),
-                    MediaSource::Url { url } => url.clone(),
-                };
-                Some(json!({"type": "image_url", "image_url": {"url": url}}))
+                Some(json!({"type": "image_url", "image_url": {"url": address(source)}}))
+            }
+            ContentBlock::Video { source } if self.quirks.video == Some(true) => {
+                Some(json!({"type": "video_url", "video_url": {"url": address(source)}}))
             }
             ContentBlock::Audio { source: MediaSource::Base64 { media_type, data } }
                 if self.quirks.audio == Some(true) =>
@@ -211,6 +210,14 @@ impl RequestShape {
             }
             _ => None,
         }
+    }
+}
+
+/// The address of media; one that holds them where they are at hand.
+fn address(source: &MediaSource) -> String {
+    match source {
+        MediaSource::Base64 { media_type, data } => format!("data:{media_type};base64,{data}"),
+        MediaSource::Url { url } => url.clone(),
     }
 }
 

@@ -37,6 +37,7 @@ impl Responses {
             assistant_prefix: false,
             images: quirks.images.unwrap_or(false),
             audio: false,
+            video: false,
             thinking: quirks.thinking.or(quirks.encrypted_reasoning).unwrap_or(false),
             context_length: settings.context_length,
         };

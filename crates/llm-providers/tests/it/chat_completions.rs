@@ -298,6 +298,35 @@ async fn pictures_are_parts_where_they_are_taken_and_named_where_not() {
     );
 }
 
+/// Sent where a server is known to take them, named elsewhere.
+#[tokio::test]
+async fn videos_are_parts_of_their_own() {
+    let server = ScriptedServer::start_with(|_| Reply::text("a cat")).await;
+    let video = ContentBlock::Video {
+        source: MediaSource::Base64 { media_type: "video/mp4".into(), data: "AAAA".into() },
+    };
+    let asked =
+        request(vec![Message::new(Role::User, vec![video, ContentBlock::text("What happens in it?")])]);
+    let part = json!({"type": "video_url", "video_url": {"url": "data:video/mp4;base64,AAAA"}});
+    let text = json!({"type": "text", "text": "What happens in it?"});
+    for (yaml, takes) in [
+        ("{provider: vllm, model_name: Qwen/Qwen2.5-VL-7B-Instruct}", true),
+        ("{provider: openai_compatible, model_name: m, quirks: {video: true}}", true),
+        ("{provider: openai_compatible, model_name: m}", false),
+        ("{provider: openai, model_name: gpt-4o, api_key: k}", false),
+    ] {
+        let client = client(&server.base_url(), yaml);
+        assert_eq!(client.capabilities().video, takes, "{yaml}");
+        complete(&client, &asked).await;
+        let content = server.bodies().pop().unwrap()["messages"][1]["content"].clone();
+        let expected = match takes {
+            true => json!([part, text]),
+            false => json!("[video: this model does not take videos]\nWhat happens in it?"),
+        };
+        assert_eq!(content, expected, "{yaml}");
+    }
+}
+
 /// What a stream of these chunks comes to.
 async fn completion_of(chunks: &[Value]) -> core_protocol::Completion {
     let server = ScriptedServer::start(vec![Reply::chunks(chunks)]).await;

@@ -55,7 +55,7 @@ pub(crate) async fn call(client: &LlmClient, request: &ChatRequest) -> (Result<C
                 seen.thinking.clear();
                 seen.retries.push(kind.to_owned());
             }
-            CallEvent::Waited { .. } => {}
+            CallEvent::Waiting | CallEvent::Waited { .. } => {}
         })
         .await;
     (result, seen)

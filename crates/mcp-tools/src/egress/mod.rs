@@ -60,6 +60,8 @@ pub const BLOCKED: &[&str] = &[
     "hf.co/datasets",
     "hf.co/spaces",
     "datasets-server.huggingface.co",
+    "hf-mirror.com/datasets",
+    "hf-mirror.com/spaces",
     "hf.space",
     "unifuncs",
 ];

@@ -1,7 +1,8 @@
 //! Servers that run inside this process.
 //!
 //! Decides how handlers become servers, how their sessions are ended, and how long they have for
-//! that. A call that nobody waits for any longer does not go on for ever: `rmcp` tells a handler of
+//! that. Arguments are brought into the types of a tool's schema, and those that do not fit are told
+//! with their fields. A call that nobody waits for any longer does not go on for ever: `rmcp` tells a handler of
 //! the cancellation, and leaves it running where it does not listen.
 
 use std::borrow::Cow;
@@ -10,15 +11,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rmcp::model::{
-    ClientNotification, ClientRequest, ErrorCode, ErrorData, ProtocolVersion, ServerConfig, ServerResult,
+    CallToolRequestParams, CallToolResult, ClientNotification, ClientRequest, ContentBlock, ErrorCode,
+    ErrorData, JsonObject, ProtocolVersion, ServerConfig, ServerResult,
 };
 use rmcp::service::{NotificationContext, RequestContext, Service};
 use rmcp::{RoleServer, ServerHandler, ServiceExt as _};
+use serde_json::Value;
 use tokio::io::DuplexStream;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::spec::InProcessServer;
+use super::{arguments, fitting};
 
 /// Room of the in-memory transport in each direction, in bytes: most results in one piece.
 const BUFFER: usize = 64 * 1024;
@@ -45,7 +49,15 @@ where
 /// Serves one session of a handler: the body of [`InProcessServer::serve`] for servers that
 /// implement the trait themselves. Calls are cancelled as [`in_process`] says.
 pub async fn serve_handler<H: ServerHandler>(handler: H, io: DuplexStream, stop: CancellationToken) {
-    match Cancellable(handler).serve_with_ct(io, stop).await {
+    let handler = Arc::new(handler);
+    let tools = Arc::clone(&handler);
+    let schema_of = Box::new(move |tool: &str| Some(tools.get_tool(tool)?.input_schema));
+    serve_session(Session { handler: handler.into_dyn(), schema_of }, io, stop).await;
+}
+
+/// Compiled once for all handlers: the session is by far the larger part of serving.
+async fn serve_session(handler: Session, io: DuplexStream, stop: CancellationToken) {
+    match handler.serve_with_ct(io, stop).await {
         Ok(session) => {
             if let Err(error) = session.waiting().await {
                 tracing::warn!(%error, "an in-process tool server ended with an error");
@@ -75,20 +87,60 @@ where
     }
 }
 
-/// A handler whose cancelled requests end.
-struct Cancellable<H>(H);
+/// The schema of a tool's arguments, by its name.
+type SchemaOf = dyn Fn(&str) -> Option<Arc<JsonObject>> + Send + Sync;
 
-impl<H: ServerHandler> Service<RoleServer> for Cancellable<H> {
+/// A handler whose cancelled requests end, and whose tools are called with arguments that fit.
+struct Session {
+    handler: Box<dyn rmcp::service::DynService<RoleServer>>,
+    schema_of: Box<SchemaOf>,
+}
+
+impl Session {
+    /// Brings the arguments of a call into the types that its tool wants. Returns what is wrong with them.
+    fn fit(&self, call: &mut CallToolRequestParams) -> Option<String> {
+        let schema = (self.schema_of)(&call.name)?;
+        let arguments = fitting::fitted(&schema, call.arguments.take().unwrap_or_default());
+        let misfits = arguments::misfits(&schema, &arguments);
+        call.arguments = Some(arguments);
+        let is_wrong = !misfits.is_empty();
+        is_wrong.then(|| format!("The arguments of `{}` do not fit: {}.", call.name, misfits.join("; ")))
+    }
+}
+
+/// An error that says which argument a handler did not take, where it says which value.
+fn naming_the_field(error: ErrorData, arguments: &JsonObject) -> ErrorData {
+    let is_meant = |value: &Value| error.message.ends_with(&format!(", not {value}"));
+    match arguments.iter().find(|(_, value)| is_meant(value)) {
+        Some((name, _)) if error.code == ErrorCode::INVALID_PARAMS => {
+            let message = format!("`{name}`: {}", error.message);
+            ErrorData { message: message.into(), ..error }
+        }
+        _ => error,
+    }
+}
+
+impl Service<RoleServer> for Session {
     async fn handle_request(
         &self,
-        request: ClientRequest,
+        mut request: ClientRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<ServerResult, ErrorData> {
+        let mut arguments = JsonObject::new();
+        if let ClientRequest::CallToolRequest(call) = &mut request {
+            if let Some(misfit) = self.fit(&mut call.params) {
+                let result = CallToolResult::error(vec![ContentBlock::text(misfit)]);
+                return Ok(ServerResult::CallToolResult(result));
+            }
+            // Only numbers are refused by a handler after that.
+            let numbers = call.params.arguments.iter().flatten().filter(|(_, value)| value.is_number());
+            arguments = numbers.map(|(name, value)| (name.clone(), value.clone())).collect();
+        }
         let cancelled = context.ct.clone();
-        let handling = self.0.handle_request(request, context);
+        let handling = self.handler.handle_request(request, context);
         tokio::pin!(handling);
         tokio::select! {
-            result = &mut handling => return result,
+            result = &mut handling => return result.map_err(|error| naming_the_field(error, &arguments)),
             () = cancelled.cancelled() => {}
         }
         let gone = || Err(ErrorData::new(ErrorCode(DROPPED), "the request was dropped", None));
@@ -100,15 +152,15 @@ impl<H: ServerHandler> Service<RoleServer> for Cancellable<H> {
         notification: ClientNotification,
         context: NotificationContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.0.handle_notification(notification, context).await
+        self.handler.handle_notification(notification, context).await
     }
 
     fn get_info(&self) -> ServerConfig {
-        ServerHandler::get_info(&self.0)
+        self.handler.get_info()
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        ServerHandler::supported_protocol_versions(&self.0)
+        self.handler.supported_protocol_versions()
     }
 }
 
@@ -148,5 +200,24 @@ impl InProcessTask {
     pub(crate) async fn stop(&self) {
         self.stop.cancel();
         let _ = timeout(2 * LEAVE_TIME, self.ended.cancelled()).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_field_is_named_where_its_value_is_told() {
+        let arguments = serde_json::json!({ "num": 10, "page": -1 });
+        let Value::Object(arguments) = arguments else { panic!("an object") };
+        let check = |message: &'static str, expected: &str| {
+            let error = naming_the_field(ErrorData::invalid_params(message, None), &arguments);
+            assert_eq!(error.message, expected);
+        };
+        check("expected a number of 0 or more, not -1", "`page`: expected a number of 0 or more, not -1");
+        check("missing field `q`", "missing field `q`");
+        let other = naming_the_field(ErrorData::internal_error("failed, not -1", None), &arguments);
+        assert_eq!(other.message, "failed, not -1");
     }
 }

@@ -25,6 +25,8 @@ const READ_BUFFER: usize = 64 * 1024;
 const KEPT_BUFFER: usize = 1024 * 1024;
 /// Code of the errors that stand for answers which cannot be used.
 pub(crate) const UNUSABLE_ANSWER: i32 = -32000;
+/// How the words of such an answer begin; other servers give that code to errors of their own.
+pub(crate) const UNUSABLE: &str = "the answer ";
 
 /// The client's end of a line-based session.
 #[derive(Debug)]
@@ -60,7 +62,7 @@ impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
             if let Some(id) = id
                 && !fields.contains_key("method")
             {
-                let text = format!("the answer does not fit the protocol: {problem}");
+                let text = format!("{UNUSABLE}does not fit the protocol: {problem}");
                 return Some(unusable(id, text));
             }
             tracing::debug!(server = %self.server, %problem, "a message that is not understood was skipped");
@@ -136,7 +138,7 @@ where
                     tracing::warn!(server = %self.server, bytes, "a message was dropped for its length");
                     id.map(|id| {
                         let limit = MAX_MESSAGE / (1024 * 1024);
-                        unusable(id, format!("the answer has {bytes} bytes; {limit} MiB can be read at most"))
+                        unusable(id, format!("{UNUSABLE}has {bytes} bytes; {limit} MiB can be read at most"))
                     })
                 }
             };

@@ -9,6 +9,7 @@ mod cut;
 mod environment;
 mod error;
 mod failure;
+mod fitting;
 #[cfg(feature = "http")]
 mod http;
 mod in_process;
@@ -30,7 +31,7 @@ use std::sync::Arc;
 
 use core_protocol::ToolDefinition;
 use core_protocol::event::ServerStatus;
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -67,7 +68,12 @@ impl ToolManager {
     /// reason, in [`ToolManager::statuses`], and their tools are not offered.
     ///
     /// Must be called within a tokio runtime with time and I/O enabled.
-    pub async fn start(servers: Vec<ServerSpec>, options: ManagerOptions) -> Self {
+    pub fn start(servers: Vec<ServerSpec>, options: ManagerOptions) -> BoxFuture<'static, Self> {
+        // Boxes end here what every crate above would compile once more: the whole of a session.
+        Box::pin(Self::started(servers, options))
+    }
+
+    async fn started(servers: Vec<ServerSpec>, options: ManagerOptions) -> Self {
         let neutraliser = Neutraliser::new(&options.neutralise_tags);
         let shared = Arc::new(Shared { options, neutraliser });
         let is_wanted =
@@ -108,8 +114,8 @@ impl ToolManager {
 
     /// Lists the tools again of servers that have said that theirs changed; to be called where a
     /// change of the prompt does no harm. Returns whether any had.
-    pub async fn refresh(&self) -> bool {
-        join_all(self.servers.iter().map(|server| server.refresh())).await.contains(&true)
+    pub fn refresh(&self) -> BoxFuture<'_, bool> {
+        Box::pin(async { join_all(self.servers.iter().map(|server| server.refresh())).await.contains(&true) })
     }
 
     /// Calls a tool. Whatever happens becomes something to show to the model.
@@ -117,7 +123,17 @@ impl ToolManager {
     /// The time that the call may take does not include waiting for one of the server's slots, where
     /// their number is bounded. When `cancel` is cancelled, or the future dropped, the server is told
     /// that nobody waits any longer.
-    pub async fn call(
+    pub fn call<'a>(
+        &'a self,
+        server: &'a str,
+        tool: &'a str,
+        arguments: Map<String, Value>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(self.called(server, tool, arguments, cancel))
+    }
+
+    async fn called(
         &self,
         server: &str,
         tool: &str,
@@ -147,7 +163,9 @@ impl ToolManager {
 
     /// Ends all servers at once and waits until they are gone, for five seconds at most. Calls that
     /// run end with an error text, as later calls do.
-    pub async fn shutdown(&self) {
-        join_all(self.servers.iter().map(|server| server.close())).await;
+    pub fn shutdown(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            join_all(self.servers.iter().map(|server| server.close())).await;
+        })
     }
 }

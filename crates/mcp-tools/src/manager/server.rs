@@ -23,7 +23,7 @@ use super::outcome::{INVALID_PARAMS, ToolFailure, ToolOutcome};
 use super::session::{Session, transport_problem};
 use super::spec::{MAX_CALL_LIMIT, ManagerOptions, ServerSpec, Transport};
 use super::text::Neutraliser;
-use super::{arguments, render, words};
+use super::{arguments, lines, render, words};
 
 /// How often a server that has ended is started again.
 const RESTARTS: u32 = 1;
@@ -234,10 +234,18 @@ impl Server {
             }
             Err(ServiceError::McpError(error)) => {
                 let code = i64::from(error.code.0);
+                let said = render::error_text(&error, neutraliser);
+                if code == i64::from(lines::UNUSABLE_ANSWER) && said.starts_with(lines::UNUSABLE) {
+                    let text = format!(
+                        "The server `{}` has answered the call of `{tool}`, but {said}. Ask for less at a time, or in \
+                         another way.",
+                        self.name()
+                    );
+                    return self.error(ToolFailure::ProtocolError(code), text).await;
+                }
                 let mut text = format!(
-                    "The server `{}` refused the call of `{tool}` (JSON-RPC error {code}): {}",
-                    self.name(),
-                    render::error_text(&error, neutraliser)
+                    "The server `{}` refused the call of `{tool}` (JSON-RPC error {code}): {said}",
+                    self.name()
                 );
                 if code != INVALID_PARAMS {
                     return self.error(ToolFailure::ProtocolError(code), text).await;

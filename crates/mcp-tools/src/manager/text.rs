@@ -7,7 +7,9 @@ use std::borrow::Cow;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-/// Removes terminal sequences and all control characters but newline and tab.
+/// Removes terminal sequences, all control characters but newline and tab, and what is invisible and not part of any
+/// script: marks that make text run the other way, so that it reads differently from what it says, and tag characters,
+/// in which sentences can be hidden. Joiners and zero-width spaces stay, since scripts need them.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     let Some(first) = text.find(is_removed) else { return Cow::Borrowed(text) };
     let mut cleaned = String::with_capacity(text.len());
@@ -24,7 +26,11 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
 }
 
 fn is_removed(character: char) -> bool {
-    character.is_control() && !matches!(character, '\n' | '\t')
+    match character {
+        '\n' | '\t' => false,
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}' => true,
+        _ => character.is_control(),
+    }
 }
 
 /// Bytes of the terminal sequence that `text`, which starts with a control character, starts with;
@@ -177,6 +183,10 @@ mod tests {
             ("\u{1b}", ""),
             ("\u{1b}ä", "ä"),
             ("\u{1b}\u{1b}[0mx", "x"),
+            // Text that runs the other way, and text that nobody sees.
+            ("a\u{202e}txt.exe\u{202c} \u{2066}b\u{2069}", "atxt.exe b"),
+            ("x\u{e0041}\u{e007f}y", "xy"),
+            ("می\u{200c}خواهم 👩\u{200d}🔬 ไทย\u{200b}คำ", "می\u{200c}خواهم 👩\u{200d}🔬 ไทย\u{200b}คำ"),
         ] {
             assert_eq!(clean(text), expected, "{text:?}");
         }

@@ -19,6 +19,9 @@ pub struct SandboxLimits {
     pub processes: u64,
     /// Largest file, bytes. Default 1 GiB.
     pub file_size: u64,
+    /// What all files of a sandbox take on disk, bytes; each counts for 4 KiB at least. It is watched, so that a
+    /// moment's work may pass it before it is seen. Default 4 GiB.
+    pub disk: u64,
     /// Processor time of a process, seconds. Default 3600; the limit of a call is shorter and apart.
     pub processor_seconds: u64,
     /// Open files of a process. Default 512.
@@ -32,6 +35,7 @@ impl Default for SandboxLimits {
             total_memory: 4 << 30,
             processes: 64,
             file_size: 1 << 30,
+            disk: 4 << 30,
             processor_seconds: 3600,
             open_files: 512,
         }

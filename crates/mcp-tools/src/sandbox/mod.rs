@@ -8,6 +8,7 @@
 //! namespaces of processes and network, control groups that limit it as a whole. The first two are needed;
 //! without them nothing is started unless the mode is [`SandboxMode::None`].
 
+use std::borrow::Cow;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -17,12 +18,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::spawn::{ChildSetup, Namespaces};
 
+mod disk;
 mod files;
 mod limits;
 mod system_calls;
 mod totals;
 mod users;
 
+pub(crate) use disk::{Space, measure};
 pub use limits::SandboxLimits;
 pub(crate) use totals::Totals;
 pub(crate) use users::is_passable;
@@ -41,10 +44,10 @@ pub enum SandboxMode {
 /// One thing that confines, or would.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SandboxLayer {
-    /// What it is called: `landlock`, `seccomp`, `limits`, `namespaces`, `user`, `totals`.
+    /// What it is called: `landlock`, `seccomp`, `limits`, `namespaces`, `user`, `totals`, `space`.
     pub name: &'static str,
     /// What it keeps in or out.
-    pub protects: &'static str,
+    pub protects: Cow<'static, str>,
     /// Why it is not in force, wholly or in part; none where it is.
     pub missing: Option<String>,
 }
@@ -139,38 +142,48 @@ impl Sandbox {
         let layers = vec![
             SandboxLayer {
                 name: "landlock",
-                protects: "files outside the scratch directory, TCP, signals to other processes",
+                protects: "files outside the scratch directory, TCP, signals to other processes".into(),
                 missing: off().or(landlock),
             },
             SandboxLayer {
                 name: "seccomp",
-                protects: "sockets, tracing, mounts, namespaces, key rings and other system calls off its list",
+                protects: "sockets, tracing, mounts, namespaces, key rings and other system calls off its list".into(),
                 missing: off().or_else(|| self.seccomp.clone().err()),
             },
             SandboxLayer {
                 name: "limits",
-                protects: "memory of a process, number of processes, file size, processor time",
+                protects: "memory of a process, number of processes, file size, processor time".into(),
                 missing: off()
                     .or_else(|| (!cfg!(target_os = "linux")).then(|| "applied on Linux only".into())),
             },
             SandboxLayer {
                 name: "user",
-                protects: "files and processes of this user, by a user of its own for each sandbox",
+                protects: "files and processes of this user, by a user of its own for each sandbox".into(),
                 missing: off().or_else(|| self.users.as_ref().err().cloned()),
             },
             SandboxLayer {
                 name: "namespaces",
-                protects: "all processes of a sandbox end with it, setsid or not, and see no others; a network without any device; shared memory of its own",
+                protects: "all processes of a sandbox end with it, setsid or not, and see no others; a network without any device; shared memory of its own".into(),
                 missing: off().or_else(|| self.namespaces.as_ref().err().cloned()),
             },
             SandboxLayer {
                 name: "totals",
-                protects: "memory and number of processes of a whole sandbox",
+                protects: "memory and number of processes of a whole sandbox".into(),
                 missing: off().or_else(|| {
                     let why = self.totals.as_ref().err()?;
                     let most = self.limits.memory.saturating_mul(self.limits.processes) >> 30;
                     Some(format!("{why}; each process has its limit, all together may use {most} GiB"))
                 }),
+            },
+            // Without any confinement it is watched all the same, in the scratch directory.
+            SandboxLayer {
+                name: "space",
+                protects: format!(
+                    "{} MiB on disk for all files of a sandbox: it is watched, and a call that passes it is ended",
+                    self.limits.disk >> 20
+                )
+                .into(),
+                missing: None,
             },
         ];
         SandboxReport { layers, refusal: self.refusal(), interpreter: None }
@@ -318,6 +331,9 @@ pub(crate) fn environment(scratch: &Path, program: &Path) -> Vec<(&'static str, 
         ("PATH", path),
         ("HOME", home.clone()),
         ("TMPDIR", home.clone()),
+        // Without an entry in a list of users, programs ask here who they are.
+        ("USER", "sandbox".to_owned()),
+        ("LOGNAME", "sandbox".to_owned()),
         ("LANG", "C.UTF-8".to_owned()),
         ("PYTHONDONTWRITEBYTECODE", "1".to_owned()),
         ("PYTHONIOENCODING", "utf-8:backslashreplace".to_owned()),

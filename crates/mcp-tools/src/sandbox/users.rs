@@ -12,8 +12,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(super) struct Users {
     first: u32,
     count: u32,
-    next: AtomicU32,
+    /// Where this process begins.
+    offset: u32,
 }
+
+/// How many ids this process has given out: counted once for all servers, so that no two sandboxes share one.
+static GIVEN: AtomicU32 = AtomicU32::new(0);
 
 /// Above all accounts and above the ranges that distributions hand out to containers.
 const HIGH: (u32, u32) = (0x7000_0000, 0x00ff_ffff);
@@ -47,13 +51,14 @@ impl Users {
             return Err("the user namespace has no spare user ids".into());
         };
         // Not the same ones in two processes at a time.
-        let next = std::process::id().wrapping_mul(2_654_435_761) % count;
-        Ok(Self { first, count, next: AtomicU32::new(next) })
+        let offset = std::process::id().wrapping_mul(2_654_435_761) % count;
+        Ok(Self { first, count, offset })
     }
 
     /// User and group for one more sandbox.
     pub(super) fn pick(&self) -> (u32, u32) {
-        let id = self.first + self.next.fetch_add(1, Ordering::Relaxed) % self.count;
+        let given = GIVEN.fetch_add(1, Ordering::Relaxed) % self.count;
+        let id = self.first + (self.offset + given) % self.count;
         (id, id)
     }
 }

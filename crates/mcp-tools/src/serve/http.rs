@@ -10,6 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
@@ -101,7 +102,14 @@ impl HttpServer {
     ///
     /// # Errors
     /// An address that is taken, or that needs a token; a server that does not work.
-    pub async fn bind(server: Arc<dyn InProcessServer>, options: HttpOptions) -> Result<Self, ServeError> {
+    pub fn bind(
+        server: Arc<dyn InProcessServer>,
+        options: HttpOptions,
+    ) -> BoxFuture<'static, Result<Self, ServeError>> {
+        Box::pin(Self::bound(server, options))
+    }
+
+    async fn bound(server: Arc<dyn InProcessServer>, options: HttpOptions) -> Result<Self, ServeError> {
         let HttpOptions { address, token } = options;
         if token.as_deref().is_some_and(|token| token.is_empty() || HeaderValue::from_str(token).is_err()) {
             return Err(ServeError::Token);
@@ -150,7 +158,11 @@ impl HttpServer {
     }
 
     /// Serves until `stop` is cancelled, then ends all sessions and waits until they are gone.
-    pub async fn run(self, stop: CancellationToken) {
+    pub fn run(self, stop: CancellationToken) -> BoxFuture<'static, ()> {
+        Box::pin(self.serve_until(stop))
+    }
+
+    async fn serve_until(self, stop: CancellationToken) {
         let connections = TaskTracker::new();
         let slots = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         loop {

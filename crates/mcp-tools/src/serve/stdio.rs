@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use rmcp::transport::io::stdio_pipes;
 use tokio::io::{AsyncWriteExt as _, copy};
 use tokio::time::timeout;
@@ -20,7 +21,11 @@ const LEAVE_TIME: Duration = Duration::from_secs(5);
 
 /// Serves one session over standard input and output, and returns when it is over: the client has closed
 /// its end, or `stop` was cancelled.
-pub async fn serve_stdio(server: Arc<dyn InProcessServer>, stop: CancellationToken) {
+pub fn serve_stdio(server: Arc<dyn InProcessServer>, stop: CancellationToken) -> BoxFuture<'static, ()> {
+    Box::pin(serve(server, stop))
+}
+
+async fn serve(server: Arc<dyn InProcessServer>, stop: CancellationToken) {
     let (ours, theirs) = tokio::io::duplex(BUFFER);
     let ended = CancellationToken::new();
     let serving = {

@@ -8,6 +8,8 @@ pub mod models;
 mod paths;
 #[cfg(feature = "planner")]
 pub mod planner;
+#[cfg(any(feature = "models", feature = "reading"))]
+mod programs;
 #[cfg(feature = "python")]
 pub mod python;
 #[cfg(feature = "reading")]

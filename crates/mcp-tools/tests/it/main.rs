@@ -29,5 +29,7 @@ mod samples;
 mod sandbox;
 #[cfg(all(unix, feature = "http", feature = "serve"))]
 mod serve;
+#[cfg(all(feature = "models", feature = "python"))]
+mod videos;
 #[cfg(all(feature = "python", feature = "web"))]
 mod web;

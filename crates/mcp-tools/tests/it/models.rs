@@ -270,6 +270,17 @@ async fn a_plan_is_kept_between_calls() {
         unknown.is_error && unknown.text.contains("no item has the id `7`; there are 1, 2"),
         "{unknown:?}"
     );
+    // Arguments as models write them, and what is wrong with those that cannot be meant.
+    let more = json!({ "titles": "[\"weigh the stone\"]" });
+    assert!(client.call("add_todo", more).await.text.starts_with("Added: 4."));
+    assert!(client.call("delete_todo", json!({ "todo_ids": [4] })).await.text.starts_with("Deleted: 4."));
+    let single = client.call("add_todo", json!({ "titles": "a" })).await;
+    assert!(
+        single.is_error
+            && single.text
+                == "The arguments of `add_todo` do not fit: `titles` is to be a list, not the string \"a\".",
+        "{single:?}"
+    );
     assert_eq!(
         client.call("list_todos", json!({})).await.text,
         "2 of 2 done:\n1. [x] find the mill\n2. [x] date it"

@@ -1,5 +1,6 @@
 //! Documents made by other programs, against what another reader found in them.
 
+use std::io::Read as _;
 use std::path::PathBuf;
 
 use mcp_tools::servers::reading::{Document, ReadingError, to_markdown};
@@ -167,27 +168,74 @@ fn what_has_no_text_says_why() {
     };
     check("scanned.pdf", "no_text", "has 2 pages and no text");
     check("locked.pdf", "encrypted", "needs a password");
+    // Cut off, it is not taken for pictures.
+    let whole = bytes("scanned.pdf");
+    let error = to_markdown(&whole[..whole.len() - 300], "cut.pdf").expect_err("no text");
+    assert!(error.kind() == "broken" && error.to_string().contains("its end is missing"), "{error}");
 }
 
+/// Whether LibreOffice can be asked; says so where it cannot.
+fn has_office() -> bool {
+    let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
+        .any(|folder| folder.join("soffice").is_file());
+    if !found {
+        eprintln!("skipped: LibreOffice is not installed");
+    }
+    found
+}
+
+/// The sample that is kept packed.
+fn slides() -> Vec<u8> {
+    let packed = bytes("libreoffice.ppt.zip");
+    let mut archive = zip::ZipArchive::new(std::io::Cursor::new(packed)).expect("an archive");
+    let mut slides = Vec::new();
+    archive.by_index(0).expect("a member").read_to_end(&mut slides).expect("a presentation");
+    slides
+}
+
+/// Each by a call of its own, all at once: none waits for another's profile, none takes another's text.
 #[test]
 fn old_formats_are_read_with_the_help_of_another_program() {
-    let has_office = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
-        .any(|folder| folder.join("soffice").is_file());
-    match read("libreoffice.doc") {
-        Ok(document) if has_office => {
-            for part in
-                ["## History", "- The gate and its hinge", "| Saltgate | Westmark | 1691 | 3.1 | 4 pairs |"]
-            {
-                assert!(document.markdown.contains(part), "{part}");
-            }
-        }
-        Err(error) if !has_office => {
-            eprintln!("skipped: LibreOffice is not installed");
-            assert_eq!(error.kind(), "missing_program");
-            assert!(error.to_string().contains("apt-get install"), "{error}");
-        }
-        other => panic!("{other:?}"),
+    if !has_office() {
+        let error = read("libreoffice.doc").expect_err("nobody reads it");
+        assert_eq!(error.kind(), "missing_program");
+        assert!(error.to_string().contains("apt-get install"), "{error}");
+        return;
     }
+    let check = |bytes: Vec<u8>, name: &str, format: &str, parts: &[&str]| {
+        let document = to_markdown(&bytes, name).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(document.format, format, "{name}");
+        for part in parts {
+            assert!(document.markdown.contains(part), "{name}: {part} is not in {}", document.markdown);
+        }
+    };
+    let row = "| Saltgate | Westmark | 1691 | 3.1 | 4 pairs |";
+    let text = &["## History", "- The gate and its hinge", row];
+    let shown = &["<!-- Slide 2 -->", "# The parts of a mill", "### Notes\n\nA pond", row];
+    std::thread::scope(|scope| {
+        scope.spawn(|| check(bytes("libreoffice.doc"), "libreoffice.doc", "DOC", text));
+        scope.spawn(|| check(bytes("libreoffice.rtf"), "libreoffice.rtf", "RTF", &["History", row]));
+        scope.spawn(|| check(slides(), "libreoffice.ppt", "PPT", shown));
+        scope.spawn(|| check(bytes("libreoffice.ppt.zip"), "slides.zip", "ZIP", shown));
+    });
+    // Nothing of it stays.
+    assert_eq!(processes_with("fathom-program-"), Vec::<String>::new());
+}
+
+/// Command lines of processes that hold these words.
+#[cfg(target_os = "linux")]
+fn processes_with(words: &str) -> Vec<String> {
+    let processes = std::fs::read_dir("/proc").expect("processes").flatten();
+    processes
+        .filter_map(|process| std::fs::read(process.path().join("cmdline")).ok())
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .filter(|line| line.contains(words) && line.contains("soffice"))
+        .collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn processes_with(_: &str) -> Vec<String> {
+    Vec::new()
 }
 
 /// Samples with bytes changed, cut off and doubled: whatever comes out, something does.

@@ -25,6 +25,9 @@ pub trait Journal: Send + Sync {
     /// How long the earlier parts took.
     fn elapsed(&self) -> Duration;
 
+    /// How long of that calls to the model waited for limiters.
+    fn held_back(&self) -> Duration;
+
     /// How the agent goes on from the head of its loop.
     fn verdict(&self, agent: &str) -> Verdict;
 
@@ -87,6 +90,10 @@ pub struct NoJournal;
 
 impl Journal for NoJournal {
     fn elapsed(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn held_back(&self) -> Duration {
         Duration::ZERO
     }
 

@@ -31,6 +31,7 @@ pub struct Departure {
 #[derive(Debug)]
 pub struct Past {
     elapsed: Duration,
+    held_back: Duration,
     calls: HashMap<(String, u64), Answer>,
     tools: HashMap<(String, String), ToolReport>,
     /// Tool calls that had begun.
@@ -80,6 +81,7 @@ impl Past {
         void.extend(&newly_void);
         let mut past = Self {
             elapsed: elapsed(events),
+            held_back: held_back(events),
             calls: HashMap::new(),
             tools: HashMap::new(),
             started: HashSet::new(),
@@ -96,6 +98,7 @@ impl Past {
                 | EventBody::RunResumed { .. }
                 | EventBody::RunFinished(_)
                 | EventBody::LlmRetry { .. }
+                | EventBody::LlmWaited { .. }
                 | EventBody::TextDelta { .. }
                 | EventBody::ThinkingDelta { .. } => continue,
                 EventBody::Message { id, message } => {
@@ -199,6 +202,10 @@ impl Journal for Past {
         self.elapsed
     }
 
+    fn held_back(&self) -> Duration {
+        self.held_back
+    }
+
     fn verdict(&self, agent: &str) -> Verdict {
         let cursor = self.cursor();
         let Some(next) = cursor.agents.get(agent).and_then(|events| events.front()) else {
@@ -283,6 +290,7 @@ fn declared_void(events: &[Event]) -> HashSet<u64> {
 fn reason_of(limit: &str) -> Option<(StopReason, &'static str)> {
     match limit {
         "wall" => Some((StopReason::LimitWall, "wall")),
+        "working_time" => Some((StopReason::LimitWorkingTime, "working_time")),
         "tokens" => Some((StopReason::LimitTokens, "tokens")),
         "cost" => Some((StopReason::LimitCost, "cost")),
         _ => None,
@@ -340,6 +348,16 @@ fn elapsed(events: &[Event]) -> Duration {
     }
     total += first.map_or(0, |first| between(first, last));
     Duration::from_millis(total)
+}
+
+/// The part of that in which calls to the model waited for limiters. Waiting that had not ended when a part of the run
+/// did is not in its time either.
+fn held_back(events: &[Event]) -> Duration {
+    let waited = events.iter().filter_map(|event| match event.body {
+        EventBody::LlmWaited { ms, .. } => Some(ms),
+        _ => None,
+    });
+    Duration::from_millis(waited.sum()).min(elapsed(events))
 }
 
 /// Milliseconds between two times as events write them; 0 where they cannot be read or run backwards.

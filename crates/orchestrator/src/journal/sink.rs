@@ -52,6 +52,7 @@ impl EventSink for JournalSink<'_> {
                     cursor.finished.remove(&(stamp.agent.to_owned(), call_id.clone()))
                 }
                 EventBody::LlmRetry { .. }
+                | EventBody::LlmWaited { .. }
                 | EventBody::TextDelta { .. }
                 | EventBody::ThinkingDelta { .. } => None,
                 _ => cursor.agents.get_mut(stamp.agent).and_then(std::collections::VecDeque::pop_front),

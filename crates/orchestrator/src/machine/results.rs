@@ -86,6 +86,7 @@ fn split(result: &ToolResult, style: ResultStyle<'_>) -> (String, Vec<ContentBlo
             ContentBlock::Audio { .. } if style.audio => None,
             ContentBlock::Image { .. } => Some("an image, which the model does not take"),
             ContentBlock::Audio { .. } => Some("a recording, which the model does not take"),
+            ContentBlock::Video { .. } => Some("a video, which the model does not take"),
             ContentBlock::File { .. } => None,
             ContentBlock::Text { .. }
             | ContentBlock::Thinking { .. }

@@ -72,6 +72,7 @@ pub(crate) fn show(message: &Message) -> String {
         match block {
             ContentBlock::Image { .. } => shown.push_str(" <image>"),
             ContentBlock::Audio { .. } => shown.push_str(" <audio>"),
+            ContentBlock::Video { .. } => shown.push_str(" <video>"),
             ContentBlock::File { uri, .. } => shown.push_str(&format!(" <file {uri}>")),
             ContentBlock::Text { .. }
             | ContentBlock::Thinking { .. }

@@ -2,7 +2,7 @@
 
 use core_protocol::event::StopReason::{
     self, Cancelled, Completed, ContextLimit, Error, FormatError, LimitCost, LimitTokens, LimitWall,
-    MaxCallAttempts, MaxTurns, Refusal,
+    LimitWorkingTime, MaxCallAttempts, MaxTurns, Refusal,
 };
 
 #[test]
@@ -15,6 +15,7 @@ fn stop_reasons() {
         (Refusal, "refusal", false, false),
         (ContextLimit, "context_limit", true, false),
         (LimitWall, "limit_wall", true, true),
+        (LimitWorkingTime, "limit_working_time", true, true),
         (LimitTokens, "limit_tokens", true, true),
         (LimitCost, "limit_cost", true, true),
         (Cancelled, "cancelled", false, false),

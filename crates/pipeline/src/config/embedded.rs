@@ -3,10 +3,12 @@
 //! Decides where a configuration file, prompt or article comes from: the directory's own file where it has one, else
 //! the built-in file of the same name. What is in the files is left to others.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::{fs, io};
 
-use include_dir::{Dir, include_dir};
+use include_dir::{Dir, File, include_dir};
 
 static EMBEDDED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../conf");
 
@@ -17,6 +19,21 @@ const GROUP_FOLDERS: [&str; 5] = ["agent", "llm", "benchmark", "prompts", "libra
 #[must_use]
 pub fn embedded() -> &'static Dir<'static> {
     &EMBEDDED
+}
+
+/// A file of the built-in tree. Every run reads its prompts, and the tree itself compares a path with each of its
+/// entries.
+fn built_in(relative: &str) -> Option<&'static File<'static>> {
+    static FILES: LazyLock<HashMap<&'static Path, &'static File<'static>>> = LazyLock::new(|| {
+        let mut files = HashMap::new();
+        let mut folders = vec![&EMBEDDED];
+        while let Some(folder) = folders.pop() {
+            files.extend(folder.files().map(|file| (file.path(), file)));
+            folders.extend(folder.dirs());
+        }
+        files
+    });
+    FILES.get(Path::new(relative)).copied()
 }
 
 /// A `conf` directory of the user's own below `here`, where there is one: a folder `conf` with a `config.yaml` or
@@ -106,7 +123,7 @@ impl ConfTree {
                 Err(error) => return Err(error),
             }
         }
-        Ok(EMBEDDED.get_file(&relative).map(|file| ConfFile {
+        Ok(built_in(&relative).map(|file| ConfFile {
             bytes: file.contents().to_vec(),
             path: format!("conf/{relative}"),
             built_in: true,

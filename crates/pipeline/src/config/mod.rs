@@ -87,7 +87,7 @@ pub(crate) use redact::{without_password, without_query_secrets};
 pub use resolve::{ConfigSources, Provenance, Resolved, resolve};
 pub use tools::{
     BUILT_IN_SERVERS, LONGEST_CALL_LIMIT, LibraryConfig, PythonBackend, PythonConfig, PythonLimits,
-    PythonNetwork, ReadingConfig, Sandbox, ServerLimits, ToolModelsConfig, ToolsConfig,
+    PythonNetwork, ReadingConfig, Sandbox, ServerLimits, ToolModelsConfig, ToolsConfig, VideoForm,
 };
 
 /// The whole configuration.

@@ -168,6 +168,7 @@ fn agent(config: &AgentConfig, findings: &mut Findings) {
     let limits = &config.limits;
     for (key, holds) in [
         ("wall", limits.wall.is_none_or(|seconds| seconds > 0.0)),
+        ("working_time", limits.working_time.is_none_or(|seconds| seconds > 0.0)),
         ("tokens", limits.tokens.is_none_or(|tokens| tokens > 0)),
         ("cost", limits.cost.is_none_or(|dollars| dollars > 0.0)),
     ] {
@@ -233,6 +234,7 @@ fn tools(config: &ToolsConfig, findings: &mut Findings) {
         ("total_memory", python.limits.total_memory),
         ("processes", python.limits.processes),
         ("file_size", python.limits.file_size),
+        ("disk", python.limits.disk),
         ("processor_seconds", python.limits.processor_seconds),
         ("open_files", python.limits.open_files),
     ] {

@@ -140,6 +140,8 @@ pub struct PythonLimits {
     pub processes: u64,
     /// Bytes of the largest file.
     pub file_size: u64,
+    /// Bytes on disk that all files of a sandbox may take.
+    pub disk: u64,
     /// Seconds of processor time.
     pub processor_seconds: u64,
     /// Files open at a time.
@@ -153,6 +155,7 @@ impl Default for PythonLimits {
             total_memory: 4 << 30,
             processes: 64,
             file_size: 1 << 30,
+            disk: 4 << 30,
             processor_seconds: 3600,
             open_files: 512,
         }
@@ -207,6 +210,8 @@ pub struct ReadingConfig {
 pub struct ToolModelsConfig {
     /// Looks at pictures; none: the provider's default.
     pub vision: Option<String>,
+    /// How videos are shown to the model that looks at pictures.
+    pub video: VideoForm,
     /// Solves hard questions; none: the provider's default.
     pub reasoning: Option<String>,
     /// Writes down what is said in recordings, at OpenAI.
@@ -219,11 +224,26 @@ impl Default for ToolModelsConfig {
     fn default() -> Self {
         Self {
             vision: None,
+            video: VideoForm::default(),
             reasoning: None,
             transcription: "gpt-4o-transcribe".to_owned(),
             audio: "gpt-4o-audio-preview".to_owned(),
         }
     }
+}
+
+/// How a model is shown a video.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VideoForm {
+    /// As it is where the endpoint may take it: one of one's own (`VISION_BASE_URL`), until it refuses. Else by still
+    /// pictures.
+    #[default]
+    Auto,
+    /// As it is, at endpoints of the chat-completions kind.
+    Whole,
+    /// By still pictures, which ffmpeg takes.
+    Stills,
 }
 
 /// What the library holds.

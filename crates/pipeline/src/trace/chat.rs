@@ -97,10 +97,9 @@ fn wire_message(message: &Message) -> Value {
 
 /// Text as a text; a list of parts where there are media.
 fn wire_content(message: &Message) -> Value {
-    let has_media = message
-        .content
-        .iter()
-        .any(|block| matches!(block, ContentBlock::Image { .. } | ContentBlock::Audio { .. }));
+    let has_media = message.content.iter().any(|block| {
+        matches!(block, ContentBlock::Image { .. } | ContentBlock::Audio { .. } | ContentBlock::Video { .. })
+    });
     if !has_media {
         return json!(message.joined_text());
     }
@@ -111,6 +110,9 @@ fn wire_content(message: &Message) -> Value {
         }
         ContentBlock::Audio { source } => {
             Some(json!({ "type": "input_audio", "input_audio": { "data": address(source) } }))
+        }
+        ContentBlock::Video { source } => {
+            Some(json!({ "type": "video_url", "video_url": { "url": address(source) } }))
         }
         ContentBlock::File { uri, .. } => Some(json!({ "type": "text", "text": uri })),
         ContentBlock::Thinking { .. } | ContentBlock::RedactedThinking { .. } => None,

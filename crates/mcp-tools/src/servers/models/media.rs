@@ -7,6 +7,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::kinds::{self, Kind, Sort};
+use super::stills::StillOptions;
 use crate::egress::{Egress, FetchRequest};
 use crate::servers::paths;
 
@@ -23,13 +24,25 @@ pub struct MediaOptions {
     pub audio_limit: u64,
     /// Largest film, bytes. Default 50 MiB.
     pub video_limit: u64,
+    /// How a film is shown to a model that takes none.
+    pub stills: StillOptions,
+    /// Whether models are shown such pictures even where they might take the film itself.
+    pub stills_only: bool,
 }
 
 impl MediaOptions {
     /// With the usual limits.
     #[must_use]
     pub fn new(allowed_roots: Vec<PathBuf>, egress: Egress) -> Self {
-        Self { allowed_roots, egress, image_limit: 20 << 20, audio_limit: 25 << 20, video_limit: 50 << 20 }
+        Self {
+            allowed_roots,
+            egress,
+            image_limit: 20 << 20,
+            audio_limit: 25 << 20,
+            video_limit: 50 << 20,
+            stills: StillOptions::default(),
+            stills_only: false,
+        }
     }
 
     fn limit(&self, sort: Sort) -> u64 {

@@ -6,6 +6,7 @@
 mod kinds;
 mod media;
 mod reasoning;
+mod stills;
 mod transcriber;
 mod transcription;
 mod vision;
@@ -14,6 +15,7 @@ use rmcp::model::{CallToolResult, ContentBlock};
 
 pub use media::MediaOptions;
 pub use reasoning::server as reasoning_server;
+pub use stills::StillOptions;
 pub use transcriber::{Transcriber, TranscriberOptions};
 pub use transcription::{TranscriptionOptions, server as transcription_server};
 pub use vision::server as vision_server;
@@ -22,7 +24,12 @@ use crate::{ModelAnswer, ModelError, ModelQuestion, ToolModel};
 
 /// What a model said, for the model that has asked for it.
 async fn answer(model: &dyn ToolModel, question: ModelQuestion) -> CallToolResult {
-    match model.ask(question).await {
+    told(model, model.ask(question).await)
+}
+
+/// The same of an answer that is there already.
+fn told(model: &dyn ToolModel, answer: Result<ModelAnswer, ModelError>) -> CallToolResult {
+    match answer {
         Ok(ModelAnswer { text, .. }) if text.trim().is_empty() => failure(format!(
             "The model {} gave no answer. Put the question in other words, or go on without it.",
             model.name()
@@ -37,10 +44,16 @@ async fn answer(model: &dyn ToolModel, question: ModelQuestion) -> CallToolResul
         Err(error @ ModelError::Unsupported(_)) => {
             failure(format!("The model {} cannot be asked this: {error}.", model.name()))
         }
+        Err(ModelError::NotSetUp(problem)) => failure(not_set_up("tool", &problem)),
         Err(ModelError::Failed(problem)) => {
             failure(format!("The model {} gave no answer: {problem}", model.name()))
         }
     }
+}
+
+/// What a call is answered with where there is nothing to ask.
+fn not_set_up(what: &str, problem: &str) -> String {
+    format!("This {what} cannot be used here: {problem}.")
 }
 
 fn failure(problem: String) -> CallToolResult {

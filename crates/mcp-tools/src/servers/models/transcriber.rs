@@ -50,7 +50,10 @@ impl std::fmt::Debug for TranscriberOptions {
 
 /// A service that writes down what is said.
 #[derive(Debug, Clone)]
-pub struct Transcriber {
+pub struct Transcriber(Result<Service, String>);
+
+#[derive(Debug, Clone)]
+struct Service {
     options: TranscriberOptions,
     egress: Egress,
 }
@@ -76,10 +79,27 @@ impl Transcriber {
     /// Over that way out.
     #[must_use]
     pub fn new(options: TranscriberOptions, egress: Egress) -> Self {
-        Self { options, egress }
+        Self(Ok(Service { options, egress }))
+    }
+
+    /// None: every recording is answered with what is missing.
+    #[must_use]
+    pub fn unset(problem: String) -> Self {
+        Self(Err(problem))
+    }
+
+    /// Why nothing can be written down.
+    pub(super) fn problem(&self) -> Option<&str> {
+        self.0.as_ref().err().map(String::as_str)
     }
 
     pub(super) async fn transcribe(&self, bytes: &[u8], kind: Kind) -> Result<String, String> {
+        self.0.as_ref().map_err(String::clone)?.transcribe(bytes, kind).await
+    }
+}
+
+impl Service {
+    async fn transcribe(&self, bytes: &[u8], kind: Kind) -> Result<String, String> {
         let asked = tokio::time::timeout(LIMIT, self.tries(bytes, kind)).await;
         asked.unwrap_or_else(|_| {
             Err(format!("The recording was not written down within {} s.", LIMIT.as_secs()))

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::kinds::Sort;
 use super::media::MediaOptions;
 use super::transcriber::Transcriber;
-use super::{answer, failure};
+use super::{answer, failure, not_set_up};
 use crate::servers::schema;
 use crate::{InProcessServer, Media, ModelQuestion, ToolModel, in_process};
 
@@ -68,6 +68,9 @@ impl TranscriptionOptions {
     }
 
     async fn words(&self, source: &str) -> Result<String, String> {
+        if let Some(problem) = self.transcriber.problem() {
+            return Err(not_set_up("tool", problem));
+        }
         let (bytes, kind) = self.media.load(source, HEARD).await?;
         let words = self.transcriber.transcribe(&bytes, kind).await?;
         Ok(if words.trim().is_empty() { "(No words can be heard.)".to_owned() } else { words })

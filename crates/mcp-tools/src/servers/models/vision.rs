@@ -1,6 +1,6 @@
 //! The servers `tool-vqa` and `tool-vqa-os`.
 //!
-//! Decides what a model that sees is asked.
+//! Decides what a model that sees is asked, and that one which takes no videos is shown still pictures of them.
 
 use std::sync::Arc;
 
@@ -10,11 +10,12 @@ use rmcp::{ServerHandler, tool, tool_handler, tool_router};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::kinds::Sort;
+use super::kinds::{Kind, Sort};
 use super::media::MediaOptions;
-use super::{answer, failure};
+use super::stills::{self, StillsError};
+use super::{answer, failure, told};
 use crate::servers::schema;
-use crate::{InProcessServer, Media, ModelQuestion, ToolModel, in_process};
+use crate::{InProcessServer, Media, ModelError, ModelQuestion, ToolModel, in_process};
 
 const SYSTEM: &str = "Answer the question about the image or video. Say first what can be seen that bears on the question: \
                       text word for word, numbers, names, colours, positions, counts. Then answer it. Where it cannot be \
@@ -57,15 +58,58 @@ impl Eyes {
         if question.trim().is_empty() {
             return failure("Nothing was asked: `question` is empty.".into());
         }
+        if let Err(error) = self.model.check() {
+            return told(&*self.model, Err(error));
+        }
         let (data, kind) = match self.media.load(source, wanted).await {
             Ok(loaded) => loaded,
             Err(problem) => return failure(problem),
         };
-        let media = vec![Media { mime_type: kind.mime_type.to_owned(), data }];
-        let question =
-            ModelQuestion { system: Some(SYSTEM.to_owned()), text: question, media, max_tokens: None };
-        answer(&*self.model, question).await
+        if kind.sort == Sort::Video {
+            return self.watch(data, kind, question).await;
+        }
+        answer(&*self.model, shown(vec![Media { mime_type: kind.mime_type.to_owned(), data }], question))
+            .await
     }
+
+    /// Asks about a video: as it is, and where the model takes none, by pictures of it.
+    async fn watch(&self, data: Vec<u8>, kind: Kind, question: String) -> CallToolResult {
+        let model = &*self.model;
+        let mut refusal = None;
+        if !self.media.stills_only {
+            let whole = Media { mime_type: kind.mime_type.to_owned(), data: data.clone() };
+            match model.ask(shown(vec![whole], question.clone())).await {
+                Err(error @ ModelError::Unsupported(_)) => refusal = Some(error),
+                answer => return told(model, answer),
+            }
+        }
+        match stills::take(&data, kind, &self.media.stills).await {
+            Ok(stills) => {
+                let text = format!("{}\n\n{question}", stills.words());
+                answer(model, shown(stills.pictures, text)).await
+            }
+            Err(error) => {
+                let refusal = refusal.map_or_else(String::new, |refusal| format!(" ({refusal})"));
+                let remedy = match error {
+                    StillsError::Missing => {
+                        " Install ffmpeg (`apt-get install ffmpeg`), or have a model asked that \
+                                             takes videos, such as one behind vLLM (`VISION_BASE_URL`, \
+                                             `VISION_MODEL_NAME`)."
+                    }
+                    _ => "",
+                };
+                failure(format!(
+                    "The model {} is not asked about this video itself{refusal}, and it could not be shown still \
+                     pictures of it: {error}.{remedy}",
+                    model.name()
+                ))
+            }
+        }
+    }
+}
+
+fn shown(media: Vec<Media>, text: String) -> ModelQuestion {
+    ModelQuestion { system: Some(SYSTEM.to_owned()), text, media, max_tokens: None }
 }
 
 #[derive(Clone)]
@@ -76,7 +120,8 @@ struct MediaTools {
 #[tool_router]
 impl MediaTools {
     #[tool(
-        description = "Answers a question about an image or a video.",
+        description = "Answers a question about an image or a video. Of a video the model may be shown still pictures \
+                       without sound.",
         input_schema = schema::arguments::<AboutMedia>()
     )]
     async fn visual_question_answering(

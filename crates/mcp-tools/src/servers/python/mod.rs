@@ -27,6 +27,7 @@ mod output;
 mod sandboxes;
 mod scratch;
 mod session;
+mod space;
 mod stateless;
 mod tools;
 

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::interpreter::{self, Interpreter};
 use super::scratch::{self, ScratchRoot};
 use super::session::{End, Outcome, Request, Session};
+use super::space::{Excess, SpaceWatch};
 use super::{PythonError, PythonOptions};
 use crate::sandbox::{Sandbox, Totals, is_passable};
 use crate::spawn::ChildSetup;
@@ -46,6 +47,8 @@ pub(super) struct Place {
     lifetime: Duration,
     last_used: Mutex<Instant>,
     live: AsyncMutex<Live>,
+    /// Watches the space that its files take.
+    pub(super) space: SpaceWatch,
     /// Limits on all that runs in it; goes after the interpreter.
     totals: Option<Totals>,
 }
@@ -55,6 +58,8 @@ struct Live {
     session: Option<Session>,
     /// An interpreter was there before, so its variables are lost.
     lost: bool,
+    /// Between two calls its files came to be too much, so its processes were killed.
+    overflowed: Option<Excess>,
     /// The sandbox has ended, its directory gone.
     ended: bool,
 }
@@ -65,6 +70,10 @@ pub(super) struct Ran {
     pub(super) outcome: Outcome,
     /// Variables of earlier calls were lost before this one.
     pub(super) fresh: bool,
+    /// Between the calls its files came to be too much.
+    pub(super) overflowed: Option<Excess>,
+    /// Its files take more than they may, from before.
+    pub(super) is_full: bool,
 }
 
 impl Sandboxes {
@@ -134,10 +143,12 @@ impl Sandboxes {
         let scratch = root.path().join(format!("{:08x}", scratch::random()));
         self.sandbox.make_scratch(&scratch, user)?;
         let totals = self.sandbox.new_totals()?;
+        let space = SpaceWatch::start(&scratch, self.options.limits.disk);
         Ok(Place {
             scratch,
             user,
             totals,
+            space,
             lifetime: self.options.lifetime,
             last_used: Mutex::new(Instant::now()),
             live: AsyncMutex::default(),
@@ -169,9 +180,11 @@ impl Sandboxes {
         setup: ChildSetup,
     ) -> Result<Session, PythonError> {
         let limits = (self.options.output_limit, self.options.start_limit);
-        Session::start(interpreter, &place.scratch, setup, limits.0, limits.1)
+        let session = Session::start(interpreter, &place.scratch, setup, limits.0, limits.1)
             .await
-            .map_err(PythonError::Start)
+            .map_err(PythonError::Start)?;
+        place.space.include(session.process());
+        Ok(session)
     }
 
     /// Makes a sandbox with a new id, its interpreter started. It ends when it was not used for
@@ -216,6 +229,7 @@ impl Sandboxes {
             return Ok(first);
         }
         tokio::spawn(expire(Arc::downgrade(self), id.to_owned(), Arc::downgrade(&place)));
+        tokio::spawn(keep_small(Arc::downgrade(&place)));
         Ok(place)
     }
 
@@ -251,16 +265,21 @@ impl Sandboxes {
             None => self.start(&ready.interpreter, place).await?,
         };
         let fresh = std::mem::replace(&mut live.lost, true);
+        let overflowed = live.overflowed.take();
         // Taken out while it runs: should this future be dropped, the session goes with it and is not
         // found half way through a cell.
-        let mut outcome = session.run(request, self.options.call_limit, cancel).await;
+        let mut outcome = session.run(request, self.options.call_limit, cancel, &place.space).await;
         self.explain(place, &mut outcome.end);
+        if matches!(outcome.end, End::Full(_)) {
+            place.space.settle().await;
+        }
         if outcome.end.leaves_it_alive() {
             live.session = Some(session);
             live.lost = false;
         }
         place.touch();
-        Ok(Some(Ran { outcome, fresh }))
+        let is_full = place.space.is_full() && outcome.end.leaves_it_alive();
+        Ok(Some(Ran { outcome, fresh, overflowed, is_full }))
     }
 
     /// Says of an interpreter that is gone where its memory was the reason.
@@ -285,7 +304,8 @@ impl Sandboxes {
         let place = self.place(&ready.root)?;
         let outcome = match self.start(&ready.interpreter, &place).await {
             Ok(mut session) => {
-                let mut outcome = session.run(request, self.options.call_limit, cancel).await;
+                let limit = self.options.call_limit;
+                let mut outcome = session.run(request, limit, cancel, &place.space).await;
                 self.explain(&place, &mut outcome.end);
                 session.end().await;
                 Ok(outcome)
@@ -330,6 +350,24 @@ impl Place {
         }
         let scratch = self.scratch.clone();
         let _ = tokio::task::spawn_blocking(move || scratch::remove(&scratch)).await;
+    }
+}
+
+/// Ends what runs in a sandbox between its calls where its files come to be too much.
+async fn keep_small(place: Weak<Place>) {
+    while let Some(exceeded) = place.upgrade().map(|place| place.space.exceeded()) {
+        if exceeded.await.is_none() {
+            return;
+        }
+        let Some(place) = place.upgrade() else { return };
+        // Where a call runs, it sees to that itself.
+        let mut live = place.live.lock().await;
+        let Some(excess) = place.space.excess().filter(|_| !live.ended) else { continue };
+        if let Some(mut session) = live.session.take() {
+            session.end().await;
+            live.overflowed = Some(excess);
+        }
+        place.space.settle().await;
     }
 }
 

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::interpreter::Interpreter;
 use super::output::Output;
+use super::space::{Excess, SpaceWatch};
 use crate::sandbox::{environment, proxy_environment};
 use crate::spawn::{self, ChildSetup};
 
@@ -52,6 +53,8 @@ pub(super) enum End {
     Cancelled,
     /// It printed without end; likewise killed.
     Flood,
+    /// Its files were too much; likewise killed.
+    Full(Excess),
     /// The interpreter itself has gone: ended by the code, by a fault, or by a limit.
     Gone(String),
 }
@@ -149,11 +152,16 @@ impl Session {
             #[cfg(feature = "egress")]
             proxy: None,
         };
-        match session.follow(limit, &CancellationToken::new()).await {
+        match session.follow(limit, &CancellationToken::new(), None).await {
             (_, Ok(Answered::Ready)) => Ok(session),
             (output, Ok(_)) => Err(format!("the interpreter did not start as it should: {output}")),
             (output, Err(end)) => Err(format!("the interpreter did not start ({end:?}): {output}")),
         }
+    }
+
+    /// The process that all processes of the sandbox come from.
+    pub(super) fn process(&self) -> Option<u32> {
+        self.child.id()
     }
 
     /// Keeps a proxy as long as the interpreter lives.
@@ -168,6 +176,7 @@ impl Session {
         request: Request<'_>,
         limit: Duration,
         cancel: &CancellationToken,
+        space: &SpaceWatch,
     ) -> Outcome {
         self.count += 1;
         let line = match request {
@@ -181,7 +190,7 @@ impl Session {
             let status = self.end().await;
             return Outcome { output: String::new(), end: End::Gone(status) };
         }
-        let (output, answer) = self.follow(limit, cancel).await;
+        let (output, answer) = self.follow(limit, cancel, Some(space)).await;
         let end = match answer {
             Ok(Answered::Ok | Answered::Ready) => End::Ok,
             Ok(Answered::Error) => End::Error,
@@ -196,19 +205,32 @@ impl Session {
         &mut self,
         limit: Duration,
         cancel: &CancellationToken,
+        space: Option<&SpaceWatch>,
     ) -> (String, Result<Answered, End>) {
         let mut output = Output::new(self.output_limit);
         let mut buffer = vec![0; 64 << 10];
         let mut line = Vec::new();
         let mut open = true;
         let over = tokio::time::sleep(limit);
-        tokio::pin!(over);
+        let _busy = space.map(SpaceWatch::busy);
+        let full = async {
+            let excess = match space {
+                Some(space) => space.exceeded().await,
+                None => None,
+            };
+            match excess {
+                Some(excess) => excess,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(over, full);
         let end = loop {
             let mut answers = (&mut self.answers).take(LONGEST_ANSWER);
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => break Err(End::Cancelled),
                 () = &mut over => break Err(End::Overrun(limit)),
+                excess = &mut full => break Err(End::Full(excess)),
                 read = answers.read_until(b'\n', &mut line) => match (read, serde_json::from_slice::<Answer>(&line)) {
                     (Ok(1..), Ok(answer)) if answer.id == self.count => break Ok(answer.end),
                     (Ok(1..), Ok(_)) => line.clear(),

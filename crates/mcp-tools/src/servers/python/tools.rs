@@ -23,6 +23,7 @@ use super::download;
 use super::sandboxes::{DEFAULT_ID, Place, Sandboxes};
 use super::scratch;
 use super::session::{End, Outcome, Request};
+use super::space::Excess;
 use crate::servers::{paths, schema};
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -107,7 +108,9 @@ impl PythonTools {
             let target = scratch::relative(sandbox_file_path.as_deref().unwrap_or(&name), &place.scratch)?;
             let shown = |problem: std::io::Error| format!("`{given}` could not be copied: {problem}");
             let file = std::fs::File::open(&local).map_err(shown)?;
-            within(file.metadata().map_err(shown)?.len(), most)?;
+            let size = file.metadata().map_err(shown)?.len();
+            within(size, most)?;
+            place.space.room_for(size)?;
             // A file that grows meanwhile stays within the limit too.
             let size = scratch::write(&place.scratch, &target, file.take(most), place.user).map_err(shown)?;
             Ok(format!(
@@ -140,6 +143,7 @@ impl PythonTools {
         let copied = blocking(move || {
             let target = scratch::relative(sandbox_file_path.as_deref().unwrap_or(&name), &place.scratch)?;
             let shown = |problem: std::io::Error| format!("`{url}` could not be written: {problem}");
+            place.space.room_for(bytes.len() as u64)?;
             let size = scratch::write(&place.scratch, &target, &*bytes, place.user).map_err(shown)?;
             Ok(format!(
                 "Downloaded to {} ({size} bytes), which is `{}` for code.",
@@ -171,8 +175,13 @@ impl PythonTools {
         let most = options.file_limit;
         let copied = blocking(move || {
             let source = scratch::relative(&sandbox_file_path, &place.scratch)?;
-            let shown =
-                |problem: std::io::Error| format!("`{sandbox_file_path}` could not be copied: {problem}");
+            let shown = |problem: std::io::Error| match problem.raw_os_error() {
+                // What the kernel says of a link that leads out, and of one where none may be followed.
+                Some(libc::EXDEV | libc::ELOOP) => format!(
+                    "`{sandbox_file_path}` could not be copied: it is a link to a place outside the sandbox"
+                ),
+                _ => format!("`{sandbox_file_path}` could not be copied: {problem}"),
+            };
             let (file, size) = scratch::read(&place.scratch, &source).map_err(shown)?;
             within(size, most)?;
             let name = local_filename.as_deref().map_or(source.as_path(), Path::new).file_name();
@@ -211,9 +220,20 @@ impl PythonTools {
         };
         match ran {
             Ok(Some(ran)) => {
+                let overflowed = ran.overflowed.map(|excess| {
+                    let kept = if excess == Excess::Hidden { "and its files" } else { "and not its files" };
+                    let why = too_much(excess);
+                    format!("[Between the calls {why}, so all processes of the sandbox were killed, {kept} removed.]")
+                });
                 let fresh = "[The interpreter was started anew: variables of earlier calls are gone, files are still there.]";
-                let notes: &[&str] = if ran.fresh { &[fresh] } else { &[] };
-                render(ran.outcome, true, notes)
+                let mut notes: Vec<&str> = overflowed.as_deref().into_iter().collect();
+                if ran.fresh {
+                    notes.push(fresh);
+                }
+                if ran.is_full {
+                    notes.push(FULL);
+                }
+                render(ran.outcome, true, &notes)
             }
             Ok(None) => match self.sandboxes.run_once(request, cancel).await {
                 Ok(outcome) => render(
@@ -281,6 +301,18 @@ pub(super) fn render(outcome: Outcome, kept: bool, notes: &[&str]) -> CallToolRe
                 true,
             )
         }
+        End::Full(excess) => {
+            let why = too_much(excess);
+            let (lost, advice) = match (kept, excess) {
+                (true, Excess::Bytes { .. }) => (lost, "Remove files, which is possible, before adding any."),
+                (true, Excess::Hidden) => {
+                    ("All its processes were killed; variables are gone, and all files.", "")
+                }
+                (false, _) => (lost, "Keep less in files."),
+            };
+            let words = format!("[The call was stopped: {why}. {lost} {advice}");
+            (Some(format!("{}]", words.trim_end()).into()), true)
+        }
         End::Flood => (Some(format!("[The call printed without end and was stopped. {lost}]").into()), true),
         End::Cancelled => (Some(format!("[The call was cancelled. {lost}]").into()), true),
         End::Gone(how) => {
@@ -292,6 +324,22 @@ pub(super) fn render(outcome: Outcome, kept: bool, notes: &[&str]) -> CallToolRe
     let parts = notes.iter().copied().chain((!body.is_empty()).then_some(body)).chain(last.as_deref());
     let whole = parts.collect::<Vec<_>>().join("\n");
     if failed { error(whole) } else { text(whole) }
+}
+
+/// Told with every result of a sandbox in which too much is left.
+const FULL: &str = "[The files of the sandbox take more space than they may: remove some. A call that adds to them is stopped.]";
+
+/// What is wrong with the files of a sandbox.
+fn too_much(excess: Excess) -> String {
+    match excess {
+        Excess::Bytes { most } => {
+            format!(
+                "the files of the sandbox took more than {} MiB, which is the most that they may",
+                most >> 20
+            )
+        }
+        Excess::Hidden => "folders were too deep inside one another to be looked into".to_owned(),
+    }
 }
 
 pub(super) fn failure(problem: PythonError) -> CallToolResult {

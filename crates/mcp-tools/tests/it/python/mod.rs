@@ -323,7 +323,7 @@ async fn what_confines_is_reported() {
     let report = python::probe().await;
     assert_eq!(
         report.layers.iter().map(|layer| layer.name).collect::<Vec<_>>(),
-        ["landlock", "seccomp", "limits", "user", "namespaces", "totals"]
+        ["landlock", "seccomp", "limits", "user", "namespaces", "totals", "space"]
     );
     assert!(
         report.refusal.is_some() || report.interpreter.is_some_and(|words| words.starts_with("Python 3."))
@@ -343,5 +343,7 @@ async fn confinement_can_be_switched_off_by_hand_only() {
     let options =
         python::PythonOptions { sandbox: python::SandboxMode::None, ..python::PythonOptions::default() };
     let lines = python::server(options).confinement();
-    assert!(lines.iter().all(|line| line.contains("switched off by `sandbox: none`")), "{lines:?}");
+    let (space, others): (Vec<_>, Vec<_>) = lines.iter().partition(|line| line.starts_with("space: "));
+    assert!(others.iter().all(|line| line.contains("switched off by `sandbox: none`")), "{lines:?}");
+    assert!(space.len() == 1 && space[0].contains("in force (4096 MiB on disk"), "{lines:?}");
 }

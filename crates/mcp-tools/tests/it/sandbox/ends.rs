@@ -173,7 +173,9 @@ async fn background_processes_end_with_the_server() {
 async fn a_deep_tree_of_directories_is_removed() {
     let Some(client) = cell().await else { return };
     let code = "import os\nfor _ in range(3000):\n    os.mkdir('d'); os.chdir('d')\nos.chmod('.', 0)";
-    assert_eq!(client.run(code).await.text, "(no output)");
+    // Where it is seen before the call is over, that ends the call; it is removed in any case.
+    let text = client.run(code).await.text;
+    assert!(text == "(no output)" || text.contains("too deep inside one another"), "{text}");
     let mut client = client;
     let scratch = std::mem::replace(&mut client.scratch, tempfile::tempdir().expect("a directory"));
     client.stop().await;

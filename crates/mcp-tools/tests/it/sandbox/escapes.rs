@@ -116,6 +116,7 @@ async fn the_environment_is_an_allow_list() {
         "HOME",
         "LANG",
         "LC_CTYPE",
+        "LOGNAME",
         "MPLBACKEND",
         "MPLCONFIGDIR",
         "OMP_NUM_THREADS",
@@ -124,6 +125,7 @@ async fn the_environment_is_an_allow_list() {
         "PYTHONDONTWRITEBYTECODE",
         "PYTHONIOENCODING",
         "TMPDIR",
+        "USER",
     ];
     for name in names.trim_matches(['[', ']']).split(", ") {
         assert!(allowed.contains(&name.trim_matches('\'')), "{names}");

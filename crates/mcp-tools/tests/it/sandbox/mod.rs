@@ -6,6 +6,7 @@
 
 mod ends;
 mod escapes;
+mod space;
 mod work;
 
 use crate::python::client::{Client, client};

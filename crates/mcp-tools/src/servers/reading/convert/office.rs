@@ -1,28 +1,30 @@
 //! Formats that LibreOffice turns into newer ones: DOC, PPT, RTF, Excel 95.
 //!
-//! Decides how the program is run: found on the search path, with a profile of its own that is thrown away, within a
-//! time limit, one at a time, and ended with all that it has started.
+//! Decides what the program is asked: each call with a profile of its own, which is thrown away and in which macros and
+//! links to elsewhere are switched off, within a time limit, and only so many at a time. How it is run and ended is
+//! left to `programs`.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::docx::Docx;
 use super::format::OldFormat;
 use super::pptx::Pptx;
 use super::xlsx::Xlsx;
 use super::{Converted, Converter, Problem, Source};
+use crate::servers::programs::{self, Layers, Limits, ProgramError, Workshop};
 
 /// For one document. The first start on a machine takes several seconds.
 const LIMIT: Duration = Duration::from_secs(120);
-/// Between two looks at whether it has ended.
-const PAUSE: Duration = Duration::from_millis(20);
+/// Bytes of address space; it reserves far more than it uses.
+const MEMORY: u64 = 4 << 30;
 /// Bytes of what it writes.
 const RESULT_LIMIT: u64 = 512 << 20;
+/// At a time: each takes a few hundred megabytes.
+const MOST: usize = 2;
 
-/// Several at a time would take turns in memory.
-static RUNNING: Mutex<()> = Mutex::new(());
+/// Settings of a profile: no macros, no links followed, nothing asked, nothing looked up.
+const PROFILE: &str = include_str!("office.xcu");
 
 struct Old {
     name: &'static str,
@@ -54,82 +56,58 @@ impl Converter for Old {
     }
 
     fn convert(&self, source: &Source<'_>) -> Result<Converted, Problem> {
-        let program = find().ok_or(Problem::NoOffice)?;
-        let broken =
-            |problem: std::io::Error| Problem::Broken(format!("LibreOffice could not be used: {problem}"));
-        let folder = tempfile::Builder::new().prefix("fathom-office-").tempdir().map_err(broken)?;
-        let given = folder.path().join(format!("document.{}", self.ending));
-        std::fs::write(&given, source.bytes).map_err(broken)?;
-        let _one = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-        run(&program, folder.path(), &given, self.newer)?;
-        let made = folder.path().join(format!("document.{}", self.newer));
-        let size = std::fs::metadata(&made)
-            .map_err(|_| Problem::Broken("LibreOffice made nothing of it".into()))?
-            .len();
-        if size > RESULT_LIMIT {
-            return Err(Problem::TooLarge(format!("LibreOffice made {size} bytes of it")));
-        }
-        let bytes = std::fs::read(&made).map_err(broken)?;
+        let bytes = newer(source.bytes, self.ending, self.newer)?;
         self.reader.convert(&Source { bytes: &bytes, depth: source.depth })
     }
 }
 
-fn find() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    let names = ["soffice", "libreoffice"];
-    names
-        .iter()
-        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)))
-        .find(|file| file.is_file())
-}
-
-fn run(program: &Path, folder: &Path, given: &Path, newer: &str) -> Result<(), Problem> {
-    let broken = |problem: String| Problem::Broken(format!("LibreOffice could not convert it: {problem}"));
-    let mut command = Command::new(program);
-    command
-        .arg(format!("-env:UserInstallation=file://{}", folder.join("profile").display()))
-        .args(["--headless", "--norestore", "--nolockcheck", "--convert-to", newer, "--outdir"])
-        .arg(folder)
-        .arg(given)
-        .env_clear()
-        .env("HOME", folder)
-        .env("LANG", "C.UTF-8")
-        .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    let mut child = command.spawn().map_err(|error| broken(error.to_string()))?;
-    let began = Instant::now();
-    let ended = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break Ok(status),
-            Ok(None) if began.elapsed() < LIMIT => std::thread::sleep(PAUSE),
-            Ok(None) => break Err(format!("it took longer than {} s", LIMIT.as_secs())),
-            Err(error) => break Err(error.to_string()),
+/// The document in its newer format.
+fn newer(bytes: &[u8], ending: &str, newer: &str) -> Result<Vec<u8>, Problem> {
+    let program = programs::find(&["soffice", "libreoffice"], None).ok_or(Problem::NoOffice)?;
+    let broken = |error: ProgramError| Problem::Broken(format!("LibreOffice could not convert it: {error}"));
+    let limits = Limits { time: LIMIT, memory: MEMORY, file_size: RESULT_LIMIT, layers: Layers::Outer };
+    let _turn = Turn::take();
+    let workshop = Workshop::open(&program, limits).map_err(broken)?;
+    let given = workshop.put(&format!("document.{ending}"), bytes).map_err(broken)?;
+    workshop.put("profile/user/registrymodifications.xcu", PROFILE.as_bytes()).map_err(broken)?;
+    let profile = format!("-env:UserInstallation=file://{}", workshop.path().join("profile").display());
+    let arguments =
+        [profile.as_ref(), "--headless".as_ref(), "--norestore".as_ref(), "--nolockcheck".as_ref()];
+    let task = ["--convert-to".as_ref(), newer.as_ref(), "--outdir".as_ref()];
+    let arguments: Vec<&std::ffi::OsStr> =
+        arguments.into_iter().chain(task).chain([workshop.path().as_os_str(), given.as_os_str()]).collect();
+    // Readers work on threads of their own, which belong to no runtime.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| broken(ProgramError::Start(error)))?;
+    match runtime.block_on(workshop.run(&program, arguments)) {
+        Ok(_) => {}
+        Err(ProgramError::Overrun(limit)) => {
+            return Err(Problem::TooLarge(format!("LibreOffice took longer than {} s", limit.as_secs())));
         }
-    };
-    end_group(child.id());
-    // Whatever was the reason, nothing is left waiting to be collected.
-    let _ = child.kill();
-    let _ = child.wait();
-    match ended {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(broken(status.to_string())),
-        Err(problem) => Err(broken(problem)),
+        Err(error) => return Err(broken(error)),
+    }
+    let made = workshop.take(&format!("document.{newer}"), RESULT_LIMIT);
+    made.map_err(|_| Problem::Broken("LibreOffice made nothing of it".into()))
+}
+
+/// One of [`MOST`] turns, given back when it is dropped.
+struct Turn;
+
+static RUNNING: Mutex<usize> = Mutex::new(0);
+static ENDED: Condvar = Condvar::new();
+
+impl Turn {
+    fn take() -> Self {
+        let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = ENDED.wait_while(running, |running| *running >= MOST);
+        *running.unwrap_or_else(PoisonError::into_inner) += 1;
+        Self
     }
 }
 
-#[cfg(unix)]
-fn end_group(id: u32) {
-    let group = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
-    if let Some(group) = group {
-        // There is none any more where all have ended.
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        ENDED.notify_one();
     }
 }
-
-#[cfg(not(unix))]
-fn end_group(_: u32) {}

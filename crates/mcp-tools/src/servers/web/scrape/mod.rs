@@ -82,7 +82,8 @@ pub(super) async fn extract(
         answer.scrape_stats = Stats::of(&page, read);
         let part = if answer.scrape_stats.all_content_displayed { "text" } else { "beginning" };
         answer.extracted_info = format!(
-            "[No model is set up that could read the page for this; here is its {part}.]\n\n{}",
+            "[No model is set up that could read the page for this (`SUMMARY_LLM_BASE_URL` and \
+             `SUMMARY_LLM_MODEL_NAME` set one up); here is its {part}.]\n\n{}",
             start(&page.text, read)
         );
         answer.success = true;

@@ -53,6 +53,12 @@ impl Converter for Pdf {
             return Err(Problem::Broken("it has no pages".into()));
         }
         if pages.iter().all(Vec::is_empty) {
+            if !has_end(source.bytes) {
+                return Err(Problem::Broken(
+                    "its end is missing, and no text is found in what is there: it was probably not transferred whole"
+                        .into(),
+                ));
+            }
             return Err(Problem::NoText(pages.len()));
         }
         let mut markdown = blocks::markdown(&pages);
@@ -63,6 +69,12 @@ impl Converter for Pdf {
         let title = file.metadata().title.as_deref().map(text_string).map(|title| one_line(&title));
         Ok(Converted { markdown, title: title.filter(|title| !title.is_empty()) })
     }
+}
+
+/// Whether a file goes on to where its table of objects is told.
+fn has_end(bytes: &[u8]) -> bool {
+    const TAIL: usize = 2048;
+    memchr::memmem::find(&bytes[bytes.len().saturating_sub(TAIL)..], b"startxref").is_some()
 }
 
 /// A text outside of pages: UTF-16 or UTF-8 with a mark, else nearly Latin-1.
