@@ -19,7 +19,7 @@ async fn our_own_suite_runs_offline() {
     home.run(&arguments).await.expect(0);
     assert_eq!(home.rows("smoke").len(), 6);
     let page = std::fs::read_to_string(home.path("smoke/report.html")).unwrap();
-    assert!(page.contains("<svg") && !page.contains("http://") && !page.contains("https://"));
+    assert!(page.contains("<figure>") && !page.contains("http://") && !page.contains("https://"));
     let listed = home.run(&["ls"]).await.expect(0).stdout;
     assert!(listed.contains("gaia-validation") && listed.contains("165"), "{listed}");
 }

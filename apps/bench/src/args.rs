@@ -94,8 +94,8 @@ pub(crate) struct RunArgs {
     /// Runs of every task; by default as the suite says
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) epochs: Option<u32>,
-    /// Only the first N tasks
-    #[arg(long, value_name = "N")]
+    /// Only the first N tasks of the file, also where their order is drawn
+    #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) limit: Option<usize>,
     /// Only this task (repeatable)
     #[arg(long = "task", value_name = "TASK_ID")]

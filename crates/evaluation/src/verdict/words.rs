@@ -148,21 +148,28 @@ fn sentences(line: &str) -> impl Iterator<Item = &str> {
 
 /// Whether a sentence says at its end, and without a no, that something is wrong: the answer, most likely.
 fn ends_badly(sentence: &str) -> bool {
-    const ENDS: [&str; 4] = ["incorrect", "wrong", "不正确", "错误"];
-    const NEGATIONS: [&str; 16] = [
-        "not", "nothing", "no", "none", "never", "neither", "nor", "isn", "wasn", "aren", "without",
-        "cannot", "没有", "并非", "不是", "无",
-    ];
+    // Most sentences have no such word at all.
+    let lower = sentence.to_ascii_lowercase();
+    if !BAD_ENDS.iter().chain(&HAN_BAD_ENDS).any(|end| lower.contains(end)) {
+        return false;
+    }
     sentence.split([',', '，', '、']).any(|clause| {
         let words = words_of(clause);
-        let is_negated = words
-            .iter()
-            .any(|word| NEGATIONS.iter().any(|no| word == no || (!no.is_ascii() && word.contains(no))));
-        let ends =
-            |word: &String| ENDS.iter().any(|end| word == end || (!end.is_ascii() && word.ends_with(end)));
-        words.len() > 1 && !is_negated && words.last().is_some_and(ends)
+        let is_negated = words.iter().any(|word| {
+            NEGATIONS.contains(&word.as_str()) || HAN_NEGATIONS.iter().any(|no| word.contains(no))
+        });
+        // A verdict by itself is read elsewhere.
+        let Some(last) = words.last().filter(|_| !is_negated) else { return false };
+        let in_han = |end: &str| last.ends_with(end) && last != end;
+        (words.len() > 1 && BAD_ENDS.contains(&last.as_str())) || HAN_BAD_ENDS.iter().any(|end| in_han(end))
     })
 }
+
+const BAD_ENDS: [&str; 2] = ["incorrect", "wrong"];
+const HAN_BAD_ENDS: [&str; 2] = ["不正确", "错误"];
+const NEGATIONS: [&str; 12] =
+    ["not", "nothing", "no", "none", "never", "neither", "nor", "isn", "wasn", "aren", "without", "cannot"];
+const HAN_NEGATIONS: [&str; 4] = ["没有", "并非", "不是", "无"];
 
 /// Whether a sentence, with or without the label of a conclusion, is a verdict other than correct.
 fn is_bad(form: &Form, sentence: &str) -> bool {

@@ -108,16 +108,25 @@ impl Session {
     }
 }
 
-/// An error that says which argument a handler did not take, where it says which value.
-fn naming_the_field(error: ErrorData, arguments: &JsonObject) -> ErrorData {
-    let is_meant = |value: &Value| error.message.ends_with(&format!(", not {value}"));
-    match arguments.iter().find(|(_, value)| is_meant(value)) {
-        Some((name, _)) if error.code == ErrorCode::INVALID_PARAMS => {
-            let message = format!("`{name}`: {}", error.message);
-            ErrorData { message: message.into(), ..error }
-        }
-        _ => error,
+/// What `rmcp` begins with where arguments are not what a handler takes, and how numbers are told of then.
+const NOT_TAKEN: &str = "failed to deserialize parameters: expected ";
+
+/// A result that says which argument a handler did not take, where it says which value.
+fn naming_the_field(mut result: ServerResult, numbers: &JsonObject) -> ServerResult {
+    let ServerResult::CallToolResult(CallToolResult { is_error: Some(true), content, .. }) = &mut result
+    else {
+        return result;
+    };
+    let said = content.first().and_then(|block| block.as_text()).map(|text| text.text.as_str());
+    let named = said.and_then(|said| said.strip_prefix(NOT_TAKEN)).and_then(|expected| {
+        let is_meant = |value: &Value| expected.ends_with(&format!(", not {value}"));
+        let (name, _) = numbers.iter().find(|(_, value)| is_meant(value))?;
+        Some(format!("The arguments do not fit: `{name}` is to be {expected}."))
+    });
+    if let Some(named) = named {
+        *content = vec![ContentBlock::text(named)];
     }
+    result
 }
 
 impl Service<RoleServer> for Session {
@@ -126,21 +135,21 @@ impl Service<RoleServer> for Session {
         mut request: ClientRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<ServerResult, ErrorData> {
-        let mut arguments = JsonObject::new();
+        let mut numbers = JsonObject::new();
         if let ClientRequest::CallToolRequest(call) = &mut request {
             if let Some(misfit) = self.fit(&mut call.params) {
                 let result = CallToolResult::error(vec![ContentBlock::text(misfit)]);
                 return Ok(ServerResult::CallToolResult(result));
             }
             // Only numbers are refused by a handler after that.
-            let numbers = call.params.arguments.iter().flatten().filter(|(_, value)| value.is_number());
-            arguments = numbers.map(|(name, value)| (name.clone(), value.clone())).collect();
+            let given = call.params.arguments.iter().flatten().filter(|(_, value)| value.is_number());
+            numbers = given.map(|(name, value)| (name.clone(), value.clone())).collect();
         }
         let cancelled = context.ct.clone();
         let handling = self.handler.handle_request(request, context);
         tokio::pin!(handling);
         tokio::select! {
-            result = &mut handling => return result.map_err(|error| naming_the_field(error, &arguments)),
+            result = &mut handling => return result.map(|result| naming_the_field(result, &numbers)),
             () = cancelled.cancelled() => {}
         }
         let gone = || Err(ErrorData::new(ErrorCode(DROPPED), "the request was dropped", None));
@@ -209,15 +218,23 @@ mod tests {
 
     #[test]
     fn the_field_is_named_where_its_value_is_told() {
-        let arguments = serde_json::json!({ "num": 10, "page": -1 });
-        let Value::Object(arguments) = arguments else { panic!("an object") };
-        let check = |message: &'static str, expected: &str| {
-            let error = naming_the_field(ErrorData::invalid_params(message, None), &arguments);
-            assert_eq!(error.message, expected);
+        let numbers = serde_json::json!({ "num": 10, "page": -1 });
+        let Value::Object(numbers) = numbers else { panic!("an object") };
+        let check = |said: &str, is_error: bool, expected: &str| {
+            let content = vec![ContentBlock::text(said)];
+            let result =
+                if is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
+            let ServerResult::CallToolResult(named) =
+                naming_the_field(ServerResult::CallToolResult(result), &numbers)
+            else {
+                panic!("a result")
+            };
+            assert_eq!(named.content[0].as_text().expect("a text").text, expected);
         };
-        check("expected a number of 0 or more, not -1", "`page`: expected a number of 0 or more, not -1");
-        check("missing field `q`", "missing field `q`");
-        let other = naming_the_field(ErrorData::internal_error("failed, not -1", None), &arguments);
-        assert_eq!(other.message, "failed, not -1");
+        let said = "failed to deserialize parameters: expected a number of 0 or more, not -1";
+        let named = "The arguments do not fit: `page` is to be a number of 0 or more, not -1.";
+        check(said, true, named);
+        check(said, false, said);
+        check("It is 1, not -1", true, "It is 1, not -1");
     }
 }

@@ -79,7 +79,7 @@ fn is_word_character(character: char) -> bool {
 }
 
 /// The byte range of the first word at or after `from`.
-fn next_word(text: &str, from: usize) -> Option<(usize, usize)> {
+pub(super) fn next_word(text: &str, from: usize) -> Option<(usize, usize)> {
     let start = position(text, from, char::is_alphanumeric)?;
     let first = text[start..].chars().next()?;
     if is_unspaced(first) {

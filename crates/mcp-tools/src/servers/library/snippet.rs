@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use tantivy::tokenizer::TextAnalyzer;
 
-use super::analysis::{symbol_analyzer, text_analyzer};
+use super::analysis::{next_word, symbol_analyzer, text_analyzer};
 use super::plain::plain_text;
 
 /// Characters of a snippet at most, the marks of omission included.
@@ -27,8 +27,14 @@ pub(super) struct Snippets {
     /// Term of the index to its number.
     numbers: HashMap<String, usize>,
     weights: Vec<f32>,
+    /// ASCII characters that a term begins with. A word and its term begin alike, and most words of a text need not
+    /// be looked at closer.
+    beginnings: [bool; 128],
+    /// The terms of words that were looked at, by the words as they stand.
+    known: HashMap<String, Option<usize>>,
     text: TextAnalyzer,
-    symbols: TextAnalyzer,
+    /// Only where a term has symbols in it.
+    symbols: Option<TextAnalyzer>,
 }
 
 impl Snippets {
@@ -36,7 +42,15 @@ impl Snippets {
     pub(super) fn new(terms: &[(String, f32)]) -> Self {
         let numbers = terms.iter().enumerate().map(|(number, (term, _))| (term.clone(), number)).collect();
         let weights = terms.iter().map(|(_, weight)| *weight).collect();
-        Self { numbers, weights, text: text_analyzer(), symbols: symbol_analyzer() }
+        let mut beginnings = [false; 128];
+        for first in terms.iter().filter_map(|(term, _)| term.bytes().next()) {
+            if let Some(begins) = beginnings.get_mut(usize::from(first)) {
+                *begins = true;
+            }
+        }
+        let has_symbols = terms.iter().any(|(term, _)| term.contains(['+', '#', '.']));
+        let symbols = has_symbols.then(symbol_analyzer);
+        Self { numbers, weights, beginnings, known: HashMap::new(), text: text_analyzer(), symbols }
     }
 
     /// The sentences of a Markdown text that hold the most of the query, as they follow each other.
@@ -84,17 +98,40 @@ impl Snippets {
 
     fn found(&mut self, plain: &str) -> Vec<Found> {
         let mut found = Vec::new();
-        for analyzer in [&mut self.text, &mut self.symbols] {
-            let mut stream = analyzer.token_stream(plain);
+        let mut at = 0;
+        while let Some((offset, end)) = next_word(plain, at) {
+            at = end;
+            if let Some(term) = self.term_of(&plain[offset..end]) {
+                found.push(Found { offset, end, term });
+            }
+        }
+        if let Some(symbols) = &mut self.symbols {
+            let mut stream = symbols.token_stream(plain);
             while stream.advance() {
                 let token = stream.token();
                 if let Some(term) = self.numbers.get(&token.text) {
                     found.push(Found { offset: token.offset_from, end: token.offset_to, term: *term });
                 }
             }
+            found.sort_by_key(|word| word.offset);
         }
-        found.sort_by_key(|word| word.offset);
         found
+    }
+
+    /// The number of a word's term, where it is one of the query's.
+    fn term_of(&mut self, word: &str) -> Option<usize> {
+        let first = word.bytes().next()?.to_ascii_lowercase();
+        if self.beginnings.get(usize::from(first)) == Some(&false) {
+            return None;
+        }
+        if let Some(known) = self.known.get(word) {
+            return *known;
+        }
+        let mut stream = self.text.token_stream(word);
+        let term = if stream.advance() { self.numbers.get(&stream.token().text).copied() } else { None };
+        drop(stream);
+        self.known.insert(word.to_owned(), term);
+        term
     }
 
     /// Every term counts once, and a little more when it comes again.
@@ -264,6 +301,28 @@ mod tests {
         let shown = snippet(&text, &["needl"]);
         assert!(shown.starts_with('…') && shown.ends_with('…') && shown.contains("needle"), "{shown}");
         assert!(snippet(&"x".repeat(5000), &["y"]).len() > 100);
+    }
+
+    #[test]
+    fn words_are_found_by_their_terms() {
+        for (text, terms, expected) in [
+            ("Mills, MILL and milling; a meal", &["mill"][..], &["Mills", "MILL", "milling"][..]),
+            ("Dying dyes die", &["die"], &["Dying", "die"]),
+            ("Ærø and aero", &["aero"], &["Ærø", "aero"]),
+            ("Go\u{308}del, Gödel, godel", &["godel"], &["Go\u{308}del", "Gödel", "godel"]),
+            ("北京 and Beijing", &["京", "beij"], &["京", "Beijing"]),
+            ("C++ or C", &["c++"], &["C++"]),
+            ("C++ or C", &["c++", "c"], &["C++", "C", "C"]),
+            ("none of them", &["absent"], &[]),
+        ] {
+            let terms: Vec<_> = terms.iter().map(|term| ((*term).to_owned(), 1.0)).collect();
+            let mut found: Vec<&str> =
+                Snippets::new(&terms).found(text).iter().map(|word| &text[word.offset..word.end]).collect();
+            let mut expected = expected.to_vec();
+            found.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(found, expected, "{text}");
+        }
     }
 
     #[test]

@@ -373,3 +373,31 @@ async fn tools_have_the_names_and_arguments_that_models_know() {
         }
     }
 }
+
+/// Arguments that cannot be meant are told with their field; those that can are taken.
+#[tokio::test]
+async fn wrong_arguments_are_told_with_their_field() {
+    let server = MockServer::start().await;
+    let answer = json!({"organic": [{"title": "T", "link": "https://a.example/1", "snippet": "s"}]});
+    Mock::given(any()).respond_with(ResponseTemplate::new(200).set_body_json(answer)).mount(&server).await;
+    let url = server.uri();
+    let variables = [("SERPER_API_KEY", KEY), ("SERPER_BASE_URL", url.as_str())];
+    let client = client("search_and_scrape_webpage", |options| options.services = services(&variables)).await;
+    for (arguments, part) in [
+        (json!({"q": "x", "page": -1}), "`page` is to be a number of 0 or more, not -1."),
+        (json!({"q": ["x"]}), "`q` is to be a string, not a list."),
+        (
+            json!({"q": "x", "autocorrect": "yes"}),
+            "`autocorrect` is to be true or false, not the string \"yes\".",
+        ),
+        (json!({}), "`q` is missing"),
+    ] {
+        let reply = client.call("google_search", arguments.clone()).await;
+        assert!(reply.is_error && reply.text.contains(part), "{arguments}: {}", reply.text);
+    }
+    assert!(requests(&server).await.is_empty());
+    let generous = json!({"q": "x", "autocorrect": "false", "num": "3", "page": "2"});
+    assert!(!client.call("google_search", generous).await.is_error);
+    let body: Value = serde_json::from_slice(&requests(&server).await[0].body).expect("JSON");
+    assert_eq!((&body["autocorrect"], &body["num"], &body["page"]), (&json!(false), &json!(3), &json!(2)));
+}
