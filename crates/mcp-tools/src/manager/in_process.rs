@@ -6,7 +6,8 @@
 //! the cancellation, and leaves it running where it does not listen.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -51,7 +52,17 @@ where
 pub async fn serve_handler<H: ServerHandler>(handler: H, io: DuplexStream, stop: CancellationToken) {
     let handler = Arc::new(handler);
     let tools = Arc::clone(&handler);
-    let schema_of = Box::new(move |tool: &str| Some(tools.get_tool(tool)?.input_schema));
+    // Handlers make their list of tools anew each time they are asked, which would be most of what a call costs.
+    let known: Mutex<BTreeMap<String, Arc<JsonObject>>> = Mutex::default();
+    let schema_of = Box::new(move |tool: &str| {
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(schema) = known.get(tool) {
+            return Some(Arc::clone(schema));
+        }
+        let schema = tools.get_tool(tool)?.input_schema;
+        known.insert(tool.to_owned(), Arc::clone(&schema));
+        Some(schema)
+    });
     serve_session(Session { handler: handler.into_dyn(), schema_of }, io, stop).await;
 }
 
