@@ -61,7 +61,7 @@ pub async fn judge_again(
     show(&scored);
     let mut judged = stream::iter(wanted)
         .map(|(row, task)| async move {
-            let judgement = judge.judge_reply(task, row.answer.as_deref(), row.reply.as_deref()).await;
+            let judgement = judge.judge_row(task, &row).await;
             (row, judgement)
         })
         .buffer_unordered(max_concurrent.max(1));
@@ -114,23 +114,18 @@ pub async fn hand_over(
     let first = store
         .rows()
         .filter(|row| row.verdict_of().is_some())
-        .find_map(|row| Some((row.answer.clone(), tasks.get(&row.sample.task_id)?)));
-    if let Some((answer, task)) = first
-        && let Judged::Unjudged { reason, .. } = judge.judge(task, answer.as_deref()).await
+        .find_map(|row| Some((row.clone(), tasks.get(&row.sample.task_id)?)));
+    if let Some((row, task)) = first
+        && let Judged::Unjudged { reason, .. } = judge.judge_row(task, &row).await
     {
         return Ok(Err(reason));
     }
     let kept = store.keep_rows()?;
-    let rows = store.rows().cloned().map(|mut row| {
-        if row.verdict_of().is_some() {
-            row.judge(Judged::Unjudged {
-                reason: "another judge is to judge it".to_owned(),
-                transcript: None,
-            });
-        }
-        row
-    });
-    let rows = rows.collect();
+    let mut rows: Vec<Row> = store.rows().cloned().collect();
+    for row in rows.iter_mut().filter(|row| row.verdict_of().is_some()) {
+        let reason = "another judge is to judge it".to_owned();
+        row.judge(Judged::Unjudged { reason, transcript: None });
+    }
     store.rewrite(rows)?;
     store.set_judge(judge.identity(), wish)?;
     Ok(Ok(kept))

@@ -6,6 +6,7 @@ mod cassette;
 pub mod config;
 mod error;
 pub mod files;
+pub mod lock;
 pub mod log;
 pub mod model_tools;
 pub mod own_log;

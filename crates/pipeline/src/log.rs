@@ -4,7 +4,6 @@
 //! killed process loses none, and the disk is asked to keep them at the end of each turn. Secrets are replaced
 //! before anything is written or passed on.
 
-mod lock;
 mod read;
 mod stored;
 
@@ -21,13 +20,14 @@ use orchestrator::{EventSink, SinkError, Stamp};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::lock::{FolderLock, LockError};
 use crate::scrub::Scrubber;
 use stored::Results;
 
-pub use lock::LOCK_NAME;
-pub(crate) use lock::{LockError, RunLock};
 pub use read::{LogError, RunRecord};
 
+/// Name of the lock in a run's directory.
+pub const LOCK_NAME: &str = "lock";
 /// Name of the log in a run's directory.
 pub const LOG_NAME: &str = "events.jsonl";
 /// Name of the folder of large texts in a run's directory.
@@ -44,7 +44,7 @@ pub struct RunLog {
     observer: Option<Box<Observer>>,
     writer: Mutex<Writer>,
     syncer: Option<Syncer>,
-    _lock: Option<RunLock>,
+    _lock: Option<FolderLock>,
 }
 
 struct Writer {
@@ -79,7 +79,7 @@ impl RunLog {
         scrubber: Scrubber,
         observer: Option<Box<Observer>>,
     ) -> io::Result<Self> {
-        let lock = RunLock::take(run_dir).map_err(|error| match error {
+        let lock = FolderLock::take(&run_dir.join(LOCK_NAME)).map_err(|error| match error {
             LockError::Held(_) => io::Error::other("another process writes to it"),
             LockError::Io(error) => error,
         })?;
@@ -95,7 +95,7 @@ impl RunLog {
     /// Where the file cannot be opened or written.
     pub(crate) fn reopen(
         record: &RunRecord,
-        lock: Option<RunLock>,
+        lock: Option<FolderLock>,
         scrubber: Scrubber,
         observer: Option<Box<Observer>>,
     ) -> io::Result<Self> {
@@ -115,7 +115,7 @@ impl RunLog {
         run_id: &str,
         file: File,
         (next, length): (u64, u64),
-        lock: Option<RunLock>,
+        lock: Option<FolderLock>,
         (scrubber, observer): (Scrubber, Option<Box<Observer>>),
     ) -> io::Result<Self> {
         let syncer = Syncer::start(file.try_clone()?)?;

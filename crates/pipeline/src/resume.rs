@@ -14,7 +14,8 @@ use serde_json::Value;
 
 use crate::config::{FathomConfig, Resolved};
 use crate::error::PipelineError;
-use crate::log::{LockError, LogError, RunLock, RunRecord};
+use crate::lock::{FolderLock, LockError};
+use crate::log::{LOCK_NAME, LogError, RunRecord};
 use crate::run::{RunReport, names_of};
 use crate::surroundings::Options;
 
@@ -37,7 +38,7 @@ pub enum Opened {
 pub struct Interrupted {
     pub(crate) record: RunRecord,
     /// None where the run is only looked at.
-    pub(crate) lock: Option<RunLock>,
+    pub(crate) lock: Option<FolderLock>,
     pub(crate) past: Past,
     pub(crate) question: String,
     pub(crate) files: Vec<PathBuf>,
@@ -89,7 +90,7 @@ impl Opened {
             return Err(LogError::NotARun { dir: run_dir.display().to_string() }.into());
         }
         let run_dir = std::path::absolute(run_dir).unwrap_or_else(|_| run_dir.to_owned());
-        let lock = RunLock::take(&run_dir).map_err(|error| match error {
+        let lock = FolderLock::take(&run_dir.join(LOCK_NAME)).map_err(|error| match error {
             LockError::Held(pid) => PipelineError::Locked { dir: run_dir.display().to_string(), pid },
             LockError::Io(source) => PipelineError::Write {
                 what: "the lock of the run in",
@@ -121,7 +122,7 @@ impl Opened {
 impl Interrupted {
     fn new(
         record: RunRecord,
-        lock: Option<RunLock>,
+        lock: Option<FolderLock>,
         past: impl FnOnce(&[Event]) -> Past,
     ) -> Result<Self, PipelineError> {
         let Some(Event {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use evaluation::canary::Canaries;
 use evaluation::judge::Judge;
+use evaluation::records::is_named_so;
 use evaluation::report::{Report, to_html, to_markdown, to_table};
 use evaluation::run::{
     GitFacts, Header, InProcessQueue, Invocation, PipelineRunner, Plan, Progress, Schedule, Store, read_run,
@@ -295,10 +296,7 @@ pub(super) fn stop_on_interrupt(cancel: CancellationToken, what: &'static str) {
 /// A file of tasks is told from a suite by its extension, or by being there.
 fn file_of(suite: &str) -> Option<PathBuf> {
     let path = Path::new(suite);
-    let known = ["jsonl", "ndjson", "json", "csv", "tsv", "parquet"];
-    let by_name =
-        path.extension().and_then(|extension| extension.to_str()).is_some_and(|e| known.contains(&e));
-    (by_name || (suite.contains('/') && path.is_file())).then(|| path.to_owned())
+    (is_named_so(path) || (suite.contains('/') && path.is_file())).then(|| path.to_owned())
 }
 
 fn default_folder(pipeline: &Pipeline) -> PathBuf {

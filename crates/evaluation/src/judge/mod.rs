@@ -13,7 +13,7 @@ pub use prompt::{JudgePrompt, PromptError};
 
 use crate::dataset::Task;
 use crate::exact::{ExactTier, exact_hit};
-use crate::sample::{Judged, Transcript};
+use crate::sample::{Judged, Row, Transcript};
 use crate::verdict::ReplyForm;
 
 /// What a procedure is made of.
@@ -126,8 +126,12 @@ impl Judge {
         self.judge_reply(task, answer, None).await
     }
 
-    /// The same, with the whole reply that the answer stands in, for judges that look at it.
-    pub async fn judge_reply(&self, task: &Task, answer: Option<&str>, reply: Option<&str>) -> Judged {
+    /// Says whether the answer of a row is right; judges that look at whole replies are sent its reply.
+    pub async fn judge_row(&self, task: &Task, row: &Row) -> Judged {
+        self.judge_reply(task, row.answer.as_deref(), row.reply.as_deref()).await
+    }
+
+    async fn judge_reply(&self, task: &Task, answer: Option<&str>, reply: Option<&str>) -> Judged {
         let Some(truth) = task.ground_truth.as_deref() else { return Judged::NotScored };
         if matches!(self.asked, Asked::Nobody) {
             return Judged::NotScored;
@@ -178,9 +182,7 @@ impl Identity {
             && self.provider == transcript.provider
             && self.prompt_sha256 == transcript.prompt_sha256
     }
-}
 
-impl Identity {
     /// What differs between two judges, each difference in words.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<String> {

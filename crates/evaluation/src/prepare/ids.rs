@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::{PrepareError, Recipe};
-use crate::records::{RecordsError, read_records, scalar_text};
+use crate::records::{RecordsError, is_named_so, read_records, scalar_text};
 
 /// The ids that are taken.
 pub(super) struct Wanted {
@@ -59,14 +59,10 @@ fn lines(text: &str) -> BTreeSet<String> {
 /// A file of ids, or of records that have one each.
 fn read(file: &Path) -> Result<BTreeSet<String>, PrepareError> {
     let name = file.display().to_string();
-    let is_records = file
-        .extension()
-        .and_then(|extension| extension.to_str())
-        .is_some_and(|extension| ["jsonl", "ndjson", "json", "csv", "tsv", "parquet"].contains(&extension));
     let broken = |problem: &str| -> PrepareError {
         RecordsError::Broken { file: name.clone(), problem: problem.to_owned() }.into()
     };
-    let ids = if is_records {
+    let ids = if is_named_so(file) {
         let mut ids = BTreeSet::new();
         for record in read_records(file)? {
             let record = record.map_err(PrepareError::Bad)?;

@@ -93,6 +93,13 @@ pub fn records_of(name: &str, bytes: Vec<u8>) -> Result<Vec<Result<Record, BadRe
     }
 }
 
+/// Whether a file is named like one of records.
+#[must_use]
+pub fn is_named_so(file: &Path) -> bool {
+    const EXTENSIONS: [&str; 6] = ["jsonl", "ndjson", "json", "csv", "tsv", "parquet"];
+    file.extension().and_then(|extension| extension.to_str()).is_some_and(|e| EXTENSIONS.contains(&e))
+}
+
 /// A text or number as text; none for anything else, empty texts too.
 #[must_use]
 pub fn scalar_text(value: &Value) -> Option<String> {

@@ -1,7 +1,6 @@
 //! Running a suite: the order of samples, the folder that everything is kept in, and the scheduler.
 
 mod header;
-mod lock;
 mod order;
 mod queue;
 mod runner;

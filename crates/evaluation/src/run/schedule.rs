@@ -233,7 +233,7 @@ impl Schedule {
     /// Who ends the run does not wait for a slow judge.
     async fn judged(&self, task: &Task, row: &Row) -> Judged {
         tokio::select! {
-            judged = self.judge.judge_reply(task, row.answer.as_deref(), row.reply.as_deref()) => judged,
+            judged = self.judge.judge_row(task, row) => judged,
             () = self.cancel.cancelled() => {
                 Judged::Unjudged { reason: "the run was interrupted".to_owned(), transcript: None }
             }

@@ -7,8 +7,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use pipeline::lock::{FolderLock, LockError};
+
 use super::header::{Header, Mismatch};
-use super::lock;
 use super::runner::run_folder;
 use crate::judge::Identity;
 use crate::sample::{Row, SampleId};
@@ -16,6 +17,7 @@ use crate::sample::{Row, SampleId};
 const HEADER: &str = "header.json";
 const PART_OF_HEADER: &str = "header.part";
 const RESULTS: &str = "results.jsonl";
+const LOCK: &str = ".lock";
 /// Rows that were judged again and are not in their place yet.
 const JUDGED: &str = "judged.part.jsonl";
 
@@ -102,7 +104,7 @@ pub struct Store {
     header: Header,
     rows: BTreeMap<SampleId, Row>,
     results: File,
-    _lock: File,
+    _lock: FolderLock,
 }
 
 impl Store {
@@ -157,7 +159,7 @@ impl Store {
         Self::with(folder, header, lock)
     }
 
-    fn with(folder: &Path, header: Header, lock: File) -> Result<Self, StoreError> {
+    fn with(folder: &Path, header: Header, lock: FolderLock) -> Result<Self, StoreError> {
         let file = folder.join(RESULTS);
         let rows = read_rows(folder)?;
         // A torn line is a sample that had not ended: it goes, and whatever follows begins on a line of its own.
@@ -301,10 +303,12 @@ fn write_header(folder: &Path, header: &Header) -> Result<(), StoreError> {
     replace(&folder.join(HEADER), format!("{text}\n").as_bytes())
 }
 
-fn held(folder: &Path) -> Result<File, StoreError> {
-    lock::hold(folder)
-        .map_err(|source| write_error(&folder.join(".lock"), source))?
-        .ok_or_else(|| StoreError::Busy { folder: folder.display().to_string() })
+fn held(folder: &Path) -> Result<FolderLock, StoreError> {
+    let file = folder.join(LOCK);
+    FolderLock::take(&file).map_err(|error| match error {
+        LockError::Held(_) => StoreError::Busy { folder: folder.display().to_string() },
+        LockError::Io(source) => write_error(&file, source),
+    })
 }
 
 fn lines<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
@@ -335,7 +339,7 @@ pub fn running_samples(folder: &Path, rows: &[Row]) -> Vec<(String, Option<Syste
 /// Whether a program is at work in the folder.
 #[must_use]
 pub fn is_at_work(folder: &Path) -> bool {
-    lock::is_held(folder)
+    FolderLock::is_held(&folder.join(LOCK))
 }
 
 /// The time of a row or header; none where it is no RFC 3339.

@@ -16,7 +16,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use tantivy::directory::{MmapDirectory, RamDirectory};
 use tantivy::indexer::NoMergePolicy;
-use tantivy::{Index, IndexSettings, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, Term};
+use tantivy::{
+    Index, IndexSettings, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError, Term,
+};
 
 use super::analysis;
 use super::collection::{Collection, Source};
@@ -37,6 +39,9 @@ const KEEP_IN_MEMORY: u64 = 64 << 10;
 /// Passages up to which every update ends in one segment without deleted passages, so that scores
 /// are those of an index built anew.
 const MERGE_LIMIT: u64 = 400_000;
+
+/// How long a writer is waited for that has ended and whose lock has not.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 const ENGINE_DIR: &str = "index";
 const LOCK_FILE: &str = "lock";
@@ -360,12 +365,25 @@ fn writing<'a>(
     let open = match writer.take() {
         Some(open) => open,
         None => {
-            let open: IndexWriter<TantivyDocument> = index.writer_with_num_threads(1, memory)?;
+            let open = new_writer(index, memory)?;
             open.set_merge_policy(Box::new(NoMergePolicy));
             open
         }
     };
     Ok(writer.insert(open))
+}
+
+/// The lock of the writer before may live on for a moment in a child that another thread is starting.
+fn new_writer(index: &Index, memory: usize) -> tantivy::Result<IndexWriter> {
+    let since = Instant::now();
+    loop {
+        match index.writer_with_num_threads(1, memory) {
+            Err(TantivyError::LockFailure(..)) if since.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            writer => return writer,
+        }
+    }
 }
 
 fn add(writer: &mut IndexWriter, passage: TantivyDocument) -> Result<(), Failure> {
