@@ -1,12 +1,11 @@
 //! Recorded runs, replayed: the model server gone, no tool server started, the same run all the same.
 
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::scripted_server::{Reply, ScriptedServer};
-use crate::support::{Home, Said, call, search};
+use crate::support::{Home, Said, call, search, wait_until};
 
 const BOXED: &str = "The answer is \\boxed{42}";
 
@@ -216,11 +215,7 @@ async fn a_killed_recording_is_read_as_far_as_it_goes() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let began = Instant::now();
-    while home.calls().len() < 2 {
-        assert!(began.elapsed() < Duration::from_secs(9), "it never came to the second call");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    wait_until(|| home.calls().len() >= 2).await;
     child.kill().await.unwrap();
     drop(server);
     let whole = std::fs::read_to_string(&tape).unwrap();

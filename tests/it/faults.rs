@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::scripted_server::{Reply, ScriptedServer};
-use crate::support::{Home, Said, call, processes_with, search};
+use crate::support::{Home, Said, call, processes_with, search, wait_until};
 
 const BOXED: &str = "The answer is \\boxed{42}";
 
@@ -89,7 +89,7 @@ async fn a_limit_on_wall_time_cuts_a_tool_short_and_asks_for_the_answer() {
     let (said, result) = home.ask("What?").await;
     assert_eq!((said.code, result["stop_reason"].as_str()), (4, Some("limit_wall")), "{}", said.stderr);
     assert_eq!(result["answer"], "42");
-    assert!(began.elapsed() < Duration::from_secs(8));
+    assert!(began.elapsed() < Duration::from_secs(30));
     assert!(home.decisions().contains(&"limit_reached".to_owned()));
 }
 
@@ -105,7 +105,7 @@ async fn an_interruption_ends_the_run_and_its_tool_servers() {
     let killed = std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap();
     assert!(killed.success());
     let said = Said::from(child.wait_with_output().await.unwrap());
-    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     assert_eq!(said.code, 130, "{}", said.stderr);
     let result = said.json();
     assert_eq!((&result["status"], &result["stop_reason"]), (&json!("cancelled"), &json!("cancelled")));
@@ -128,14 +128,5 @@ async fn a_killed_run_leaves_no_tool_server_and_a_readable_log() {
     assert_eq!(events.last().unwrap()["type"], "tool_call_started");
     for (index, event) in events.iter().enumerate() {
         assert_eq!(event["seq"], index);
-    }
-}
-
-/// Looks again and again until something holds; the test fails when it never does.
-async fn wait_until(holds: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !holds() {
-        assert!(began.elapsed() < Duration::from_secs(9), "it never came to be");
-        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

@@ -95,8 +95,10 @@ impl Served {
     async fn end(mut self, signal: Signal) {
         let pid = Pid::from_raw(self.program.id().unwrap().try_into().unwrap()).unwrap();
         kill_process(pid, signal).unwrap();
-        let status =
-            tokio::time::timeout(Duration::from_secs(8), self.program.wait()).await.expect("an end").unwrap();
+        let status = tokio::time::timeout(Duration::from_secs(60), self.program.wait())
+            .await
+            .expect("an end")
+            .unwrap();
         assert_eq!(status.code(), Some(0));
     }
 }
@@ -270,7 +272,7 @@ async fn a_signal_ends_a_server_with_all_that_it_has_started() {
         let mut stderr = String::new();
         let _ = program.stderr.take().unwrap().read_to_string(&mut stderr).await;
         let status =
-            tokio::time::timeout(Duration::from_secs(8), program.wait()).await.expect("an end").unwrap();
+            tokio::time::timeout(Duration::from_secs(60), program.wait()).await.expect("an end").unwrap();
         assert_eq!((status.code(), stderr.as_str()), (Some(0), ""));
         assert!(!running(&mark), "left behind after {signal:?}");
     }

@@ -1,13 +1,12 @@
 //! Runs that are killed, stopped or starved of disk, gone on with by the program itself; runs read again.
 
 use std::process::Stdio;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::scripted_server::{Reply, Request, ScriptedServer};
-use crate::support::{Home, Said, call, search};
+use crate::support::{Home, Said, call, search, wait_until};
 
 const BOXED: &str = "The answer is \\boxed{42}";
 const TURNS: usize = 24;
@@ -38,15 +37,6 @@ fn log_lines(home: &Home) -> usize {
     text.lines().count()
 }
 
-async fn wait_until(what: impl Fn() -> bool) {
-    let waited = tokio::time::timeout(Duration::from_secs(20), async {
-        while !what() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    });
-    waited.await.expect("it never came to that");
-}
-
 /// Kills the program when its log has so many lines, and goes on with the run.
 async fn killed_at(lines: usize) {
     let server = ScriptedServer::start_with(next).await;
@@ -54,26 +44,20 @@ async fn killed_at(lines: usize) {
     let mut child = home.command(&["ask", "-q", "What?"]).spawn().unwrap();
     wait_until(|| log_lines(&home) >= lines).await;
     child.kill().await.unwrap();
-    let (asked, called) = (server.bodies().len(), home.calls().len());
-    let text = std::fs::read_to_string(std::path::Path::new(&run_dir(&home)).join("events.jsonl")).unwrap();
-    let ended =
-        |kind: &str| text.lines().filter(|line| line.contains(&format!("\"type\":\"{kind}\""))).count();
-    let (replies, results) = (ended("llm_response"), ended("tool_call_finished"));
-
     let said = home.run_as_is(&["resume", "--output", "json", &run_dir(&home)]).await;
     assert_eq!(said.code, 0, "killed at {lines}: {}", said.stderr);
     let result = said.json();
     assert_eq!((&result["answer"], &result["turns"]), (&json!("42"), &json!(TURNS + 1)));
     assert_eq!(result["usage"]["input"], 100 * (TURNS + 2));
-    // Only what was under way is done again.
-    assert!(asked - replies <= 1 && called - results <= 1);
-    assert_eq!(server.bodies().len(), TURNS + 2 + (asked - replies), "killed at {lines}");
-    assert_eq!(home.calls().len(), TURNS + (called - results), "killed at {lines}");
+    // Only what was under way may be done again.
+    let (asked, called) = (server.bodies().len(), home.calls().len());
+    assert!((TURNS + 2..=TURNS + 3).contains(&asked), "killed at {lines}: {asked} requests");
+    assert!((TURNS..=TURNS + 1).contains(&called), "killed at {lines}: {called} calls");
     // And again: it is finished now.
     let again = home.run_as_is(&["resume", "--output", "json", &run_dir(&home)]).await;
     assert_eq!((again.code, &again.json()["answer"]), (0, &json!("42")));
     assert!(again.stderr.contains("finished"), "{}", again.stderr);
-    assert_eq!(server.bodies().len(), TURNS + 2 + (asked - replies));
+    assert_eq!(server.bodies().len(), asked);
 }
 
 #[tokio::test]
@@ -226,9 +210,9 @@ async fn runs_are_shown_exported_and_driven_again() {
     // Exactly what the server got last, and the reply to it.
     let sent = server.bodies().last().unwrap()["messages"].as_array().unwrap().clone();
     assert_eq!(chat["messages"].as_array().unwrap()[..sent.len()], sent);
-    for form in ["sharegpt", "markdown", "otlp"] {
+    for (form, part) in [("sharegpt", "boxed{42}"), ("markdown", "boxed{42}"), ("otlp", "resourceSpans")] {
         let said = home.run_as_is(&["trace", "export", id, "--to", form]).await;
-        assert!(said.code == 0 && said.stdout.contains("42"), "{form}: {}", said.stderr);
+        assert!(said.code == 0 && said.stdout.contains(part), "{form}: {} {}", said.stdout, said.stderr);
     }
     let said = home.run_as_is(&["trace", "show", "no-such-run"]).await;
     assert_eq!(said.code, 2);

@@ -1,12 +1,13 @@
 //! Whole runs with sub-agents: what each is sent, what is counted, what is stopped.
 
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::scripted_server::{Reply, Request, ScriptedServer};
-use crate::support::{Home, Said, call, processes_with, search};
+use crate::support::{Home, Said, call, processes_with, search, wait_until};
 
 const BOXED: &str = "The answer is \\boxed{42}";
 
@@ -188,19 +189,14 @@ async fn limits_are_for_all_agents_together() {
     assert_eq!(hit, [json!("agent-browsing-1"), json!("main")]);
 }
 
-/// Interrupts a run once its events hold `until`, and tells how long it took to stop.
-async fn interrupted(home: &Home, until: impl Fn(&Value) -> bool) -> (Said, Duration) {
+/// Interrupts a run once its events hold `until`.
+async fn interrupted(home: &Home, until: impl Fn(&Value) -> bool) -> Said {
     let child = home.command(&["ask", "--output", "json", "What?"]).stdout(Stdio::piped()).spawn().unwrap();
     let pid = child.id().unwrap().to_string();
-    let began = Instant::now();
-    while !home.events_so_far().iter().any(&until) {
-        assert!(began.elapsed() < Duration::from_secs(9), "it never came to be");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    let began = Instant::now();
+    wait_until(|| home.events_so_far().iter().any(&until)).await;
     assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-    let said = Said::from(child.wait_with_output().await.unwrap());
-    (said, began.elapsed())
+    let ended = tokio::time::timeout(Duration::from_secs(30), child.wait_with_output());
+    Said::from(ended.await.expect("it does not stop").unwrap())
 }
 
 #[tokio::test]
@@ -213,7 +209,7 @@ async fn an_interruption_reaches_an_agent_in_its_tool_call_and_in_its_request() 
         })
         .await;
         let home = home(&server);
-        let (said, took) = interrupted(&home, |event| {
+        let said = interrupted(&home, |event| {
             let kind = if stalled { "llm_request" } else { "tool_call_started" };
             event["agent"] == "agent-browsing-1" && event["type"] == kind
         })
@@ -225,7 +221,6 @@ async fn an_interruption_reaches_an_agent_in_its_tool_call_and_in_its_request() 
         let calls = if stalled { 1 } else { 2 };
         assert_eq!(result["tool_calls"]["total"], calls, "{result}");
         assert_eq!(result["sub_agents"], 1);
-        assert!(took < Duration::from_secs(3), "{took:?}");
         let log = home.path("calls.log").display().to_string();
         assert_eq!(processes_with(&log), Vec::<String>::new());
         assert_eq!(home.events().last().unwrap()["type"], "run_finished");
@@ -234,7 +229,8 @@ async fn an_interruption_reaches_an_agent_in_its_tool_call_and_in_its_request() 
 
 #[tokio::test]
 async fn a_run_killed_inside_an_agent_goes_on_there() {
-    let server = ScriptedServer::start_with(|request| {
+    let was_slow = AtomicBool::new(false);
+    let server = ScriptedServer::start_with(move |request| {
         let text = match (asked(request), turns(request)) {
             ("main", 1) => hand_over("Find it."),
             ("agent", number @ 1..=2) => search(&format!("query {number}")),
@@ -243,20 +239,17 @@ async fn a_run_killed_inside_an_agent_goes_on_there() {
             ("main", _) => "Done.".to_owned(),
             _ => BOXED.to_owned(),
         };
-        let slow = asked(request) == "agent" && turns(request) == 3;
-        Reply::text(text).usage(100, 10).delay(Duration::from_millis(if slow { 400 } else { 0 }))
+        let is_third = asked(request) == "agent" && turns(request) == 3;
+        let is_slow = is_third && !was_slow.swap(true, Ordering::SeqCst);
+        Reply::text(text).usage(100, 10).delay(Duration::from_secs(if is_slow { 60 } else { 0 }))
     })
     .await;
     let home = home(&server);
     let mut child = home.command(&["ask", "-q", "What?"]).spawn().unwrap();
-    let began = Instant::now();
     let in_third_turn = |event: &Value| {
         event["agent"] == "agent-browsing-1" && event["type"] == "llm_request" && event["turn"] == 3
     };
-    while !home.events_so_far().iter().any(in_third_turn) {
-        assert!(began.elapsed() < Duration::from_secs(9), "it never came to be");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    wait_until(|| home.events_so_far().iter().any(in_third_turn)).await;
     child.kill().await.unwrap();
     let run = std::fs::read_dir(home.path("runs")).unwrap().next().unwrap().unwrap().path();
     let said = home.run_as_is(&["resume", "--output", "json", &run.display().to_string()]).await;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::process::Command;
@@ -176,6 +177,16 @@ impl Said {
 }
 
 /// A call in the dialect `mcp_xml`.
+/// Looks again and again until something holds; the test fails when it never does.
+pub(crate) async fn wait_until(holds: impl Fn() -> bool) {
+    let waited = tokio::time::timeout(Duration::from_secs(60), async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    waited.await.expect("it never came to be");
+}
+
 pub(crate) fn call(tool: &str, arguments: &Value) -> String {
     format!(
         "<use_mcp_tool>\n<server_name>research</server_name>\n<tool_name>{tool}</tool_name>\n<arguments>\n{arguments}\n</arguments>\n</use_mcp_tool>"

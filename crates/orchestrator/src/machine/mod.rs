@@ -1,7 +1,7 @@
 //! The loop as a machine without I/O: it says what to do next and is told what came back.
 //!
 //! Decides everything about a run: what is asked, what is run, what is dropped, when it ends. Waiting, clocks
-//! and the network are left to the [driver](crate::driver); texts to [`Prompts`]. Every decision leaves an event.
+//! and the network are left to the [driver](crate::driver); texts to [`Prompts`](crate::ports::Prompts). Every decision leaves an event.
 
 mod calls;
 mod compressing;
@@ -9,186 +9,30 @@ mod ending;
 mod replies;
 mod requests;
 mod results;
+mod setup;
 pub mod state;
+mod steps;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use answer_generator::HistoryEntry;
-use core_protocol::event::{
-    ErrorReport, EventBody, LlmPurpose, PassSummary, RollbackReason, RunStatus, StopReason,
-};
-use core_protocol::{ContentBlock, Dialect, Message, Role, ToolDefinition, Usage};
-use llm_providers::ToolProtocol;
-use serde_json::{Map, Value};
+use core_protocol::event::{ErrorReport, EventBody, PassSummary, RollbackReason, RunStatus, StopReason};
+use core_protocol::{ContentBlock, Message, Role, ToolDefinition, Usage};
 
 use crate::boundaries::context_length::ContextFigures;
 use crate::boundaries::{Verdict, rollback_budget, turn_budget};
-use crate::config::{AgentConfig, AgentRole, AnswerFormat};
+use crate::config::AnswerFormat;
 use crate::findings;
-use crate::ports::Prompts;
 use crate::selection::Selection;
 use crate::sub_agents;
 use requests::Showing;
 use results::ResultStyle;
-use state::{PassState, Phase, PlannedCall, RunOutcome, RunState, Task};
+use state::{PassState, Phase, RunOutcome, RunState, Task};
 
 pub use calls::ToolReport;
 pub use replies::{ModelFailure, ModelFailureClass, ModelReply};
-
-/// What does not change during a run.
-#[derive(Clone)]
-pub struct Setup {
-    /// The `agent` section.
-    pub config: Arc<AgentConfig>,
-    /// The agent that runs.
-    pub role: AgentRole,
-    /// Its texts.
-    pub prompts: Arc<dyn Prompts>,
-    /// Which agent of the run it is.
-    pub agent: Agent,
-    /// Its tools. Those of the loop itself and the sub-agents are added to them.
-    pub tools: Arc<[ToolDefinition]>,
-    /// Sub-agents that it can call, by name.
-    pub sub_agents: Arc<[String]>,
-    /// How calls are spelled.
-    pub protocol: ToolProtocol,
-    /// The dialect of calls in text.
-    pub dialect: &'static dyn Dialect,
-    /// Whether the model's chat template opens the thinking, so that a reply begins inside it.
-    pub starts_in_thinking: bool,
-    /// What the model takes and how much of it.
-    pub model: ModelFacts,
-    /// Model and sampling parameters, for the log.
-    pub params: Map<String, Value>,
-}
-
-/// Which agent of a run a machine is.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Agent {
-    /// The one that was asked.
-    #[default]
-    Main,
-    /// One that works on a subtask, by its id in the run: its name and a number, `agent-browsing-1`. It ends in a
-    /// report for the agent that called it.
-    Sub(String),
-}
-
-impl Agent {
-    /// The name in events.
-    #[must_use]
-    pub fn id(&self) -> &str {
-        match self {
-            Self::Main => "main",
-            Self::Sub(id) => id,
-        }
-    }
-
-    /// An id of this agent's own as one that is unique in the run.
-    fn qualified(&self, id: &str) -> String {
-        match self {
-            Self::Main => id.to_owned(),
-            Self::Sub(agent) => format!("{agent}.{id}"),
-        }
-    }
-}
-
-/// What the loop must know about the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ModelFacts {
-    /// Goes on from a last message of role assistant.
-    pub assistant_prefix: bool,
-    /// Takes pictures.
-    pub images: bool,
-    /// Takes recordings.
-    pub audio: bool,
-    /// Tokens of its window.
-    pub max_context_length: u64,
-    /// Tokens of its longest reply.
-    pub max_tokens: u64,
-}
-
-/// What is to be done next.
-#[derive(Debug, Clone)]
-pub enum Step {
-    /// Send this to the model, then call [`Machine::model_replied`] or [`Machine::model_failed`].
-    CallModel(ModelCall),
-    /// Run these calls at once, then call [`Machine::tools_finished`] with their reports in the same order.
-    CallTools(Vec<PlannedCall>),
-    /// Count these tokens, then call [`Machine::context_counted`].
-    CountContext(ContextQuestion),
-    /// Count what a summary saves, then call [`Machine::compression_counted`].
-    CountCompression(CompressionQuestion),
-    /// The run is over: [`Machine::outcome`].
-    Finished,
-}
-
-/// One request to the model.
-#[derive(Debug, Clone)]
-pub struct ModelCall {
-    /// Its id in the run.
-    pub call: u64,
-    /// What it is for.
-    pub purpose: LlmPurpose,
-    /// To be waited before it is sent.
-    pub pause: Duration,
-    /// The system prompt; the same one while the same tools are shown, so that servers can cache it.
-    pub system: Arc<str>,
-    /// What is sent after the system prompt.
-    pub messages: Vec<Arc<Message>>,
-    /// Whether the last message is the beginning of the reply.
-    pub continue_final_message: bool,
-    /// Native tools; empty in text protocols.
-    pub tools: Arc<[ToolDefinition]>,
-}
-
-/// What is to be counted after a turn.
-#[derive(Debug, Clone)]
-pub struct ContextQuestion {
-    /// The results of the turn.
-    pub results: Vec<Arc<Message>>,
-    /// The prompt that will ask for the final answer.
-    pub final_prompt: Arc<Message>,
-    /// What the last request sent and the reply to it, where the server told no usage: all of it is to be
-    /// counted, the system prompt with it.
-    pub last_exchange: Option<Vec<Arc<Message>>>,
-    /// The system prompt.
-    pub system: Arc<str>,
-}
-
-/// What is to be counted when a summary is there: what the next request would send without it and with it, the
-/// system prompt included.
-#[derive(Debug, Clone)]
-pub struct CompressionQuestion {
-    /// The system prompt.
-    pub system: Arc<str>,
-    /// The messages as they are.
-    pub before: Vec<Arc<Message>>,
-    /// The messages with the summary.
-    pub after: Vec<Arc<Message>>,
-}
-
-/// The counts that a [`ContextQuestion`] asks for, in tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ContextCounts {
-    /// The results.
-    pub results: u64,
-    /// The final-answer prompt.
-    pub final_prompt: u64,
-    /// The last exchange with the system prompt; 0 where it was not asked for.
-    pub last_exchange: u64,
-}
-
-/// An event with its place in the run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StampedEvent {
-    /// The pass, from 1.
-    pub pass: u32,
-    /// The turn, from 1; 0 before the first.
-    pub turn: u32,
-    /// What happened.
-    pub body: EventBody,
-}
+pub use setup::{Agent, ModelFacts, Setup};
+pub use steps::{CompressionQuestion, ContextCounts, ContextQuestion, ModelCall, StampedEvent, Step};
 
 /// A run that is under way.
 pub struct Machine {
