@@ -1,15 +1,19 @@
-//! What an engine is built from: a provider's data and the user's configuration, already merged.
-//! And what all engines do alike before they send.
+//! What all engines have in common: what they are built from (a provider's data and the user's configuration, already
+//! merged) and how a request becomes one HTTP exchange. What differs between them is a [`Format`].
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use serde_json::{Map, Value};
 
 use crate::config::limit;
-use crate::http::HttpSettings;
+use crate::http::{HttpEndpoint, HttpSettings};
+use crate::provider::EventStream;
 use crate::quirks::{Auth, Quirks};
 use crate::stop_tags::StopTags;
-use crate::{Capabilities, ChatRequest, Endpoint, Environment, LlmError, Origins, Secret};
+use crate::wire::{self, Assembler};
+use crate::{Capabilities, ChatRequest, Endpoint, Environment, LlmError, Origins, Provider, Secret};
 
 /// Everything that an engine needs to know.
 #[derive(Debug, Clone)]
@@ -52,10 +56,116 @@ impl EngineSettings {
             environment: self.environment.clone(),
         }
     }
+
+    /// What request bodies are made of.
+    pub(crate) fn shape(&self) -> RequestShape {
+        RequestShape {
+            model: self.model.clone(),
+            quirks: self.quirks.clone(),
+            sampling: self.sampling.clone(),
+            extra_body: self.extra_body.clone(),
+            max_tokens: self.max_tokens,
+            stop_tags: self.stop_tags,
+        }
+    }
+}
+
+/// What stays the same over all request bodies of a provider.
+#[derive(Debug)]
+pub(crate) struct RequestShape {
+    pub(crate) model: String,
+    pub(crate) quirks: Quirks,
+    /// Sampling parameters under the server's names.
+    pub(crate) sampling: Map<String, Value>,
+    /// The user's own fields; they win over everything.
+    pub(crate) extra_body: Map<String, Value>,
+    pub(crate) max_tokens: u64,
+    pub(crate) stop_tags: Option<StopTags>,
+}
+
+/// How servers of one kind are spoken to.
+pub(crate) trait Format: Debug + Send + Sync + 'static {
+    /// What reads their replies.
+    type Assembler: Assembler;
+
+    /// The body of a request.
+    fn body(&self, request: &ChatRequest) -> Map<String, Value>;
+
+    /// What reads the reply to a request with this body.
+    fn assembler(
+        &self,
+        request: &ChatRequest,
+        body: &Map<String, Value>,
+        http: &Arc<HttpEndpoint>,
+    ) -> Self::Assembler;
+}
+
+/// A model behind an HTTP endpoint.
+#[derive(Debug)]
+pub(crate) struct HttpProvider<F> {
+    name: String,
+    model: String,
+    http: Arc<HttpEndpoint>,
+    format: F,
+    capabilities: Capabilities,
+    facts: Map<String, Value>,
+}
+
+impl<F: Format> HttpProvider<F> {
+    pub(crate) fn new(
+        settings: &EngineSettings,
+        http: HttpSettings,
+        capabilities: Capabilities,
+        format: F,
+    ) -> Result<Self, LlmError> {
+        Ok(Self {
+            name: settings.provider.clone(),
+            model: settings.model.clone(),
+            http: Arc::new(HttpEndpoint::new(http)?),
+            format,
+            capabilities,
+            facts: settings.facts.clone(),
+        })
+    }
+
+    fn body(&self, request: &ChatRequest) -> Result<Map<String, Value>, LlmError> {
+        check_abilities(self.capabilities, request, self.http.endpoint())?;
+        Ok(self.format.body(request))
+    }
+}
+
+#[async_trait]
+impl<F: Format> Provider for HttpProvider<F> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    async fn stream(&self, request: &ChatRequest) -> Result<EventStream, LlmError> {
+        let body = self.body(request)?;
+        let assembler = self.format.assembler(request, &body, &self.http);
+        let response = self.http.post(json_bytes(&body, self.http.endpoint())?).await?;
+        Ok(wire::read(Arc::clone(&self.http), response, assembler))
+    }
+
+    fn request_body(&self, request: &ChatRequest) -> Result<Option<Vec<u8>>, LlmError> {
+        json_bytes(&self.body(request)?, self.http.endpoint()).map(Some)
+    }
+
+    fn describe(&self) -> Map<String, Value> {
+        self.facts.clone()
+    }
 }
 
 /// Refuses what provider and model cannot do, before anything is sent.
-pub(crate) fn check_abilities(
+fn check_abilities(
     capabilities: Capabilities,
     request: &ChatRequest,
     endpoint: &Arc<Endpoint>,
@@ -71,7 +181,7 @@ pub(crate) fn check_abilities(
 }
 
 /// A body as it is sent.
-pub(crate) fn json_bytes(body: &Map<String, Value>, endpoint: &Arc<Endpoint>) -> Result<Vec<u8>, LlmError> {
+fn json_bytes(body: &Map<String, Value>, endpoint: &Arc<Endpoint>) -> Result<Vec<u8>, LlmError> {
     serde_json::to_vec(body).map_err(|error| LlmError::InvalidRequest {
         endpoint: Arc::clone(endpoint),
         status: None,

@@ -327,11 +327,11 @@ fn stop_tags(config: &LlmConfig, engine: Engine, quirks: &Quirks) -> Result<Opti
 fn build(engine: Engine, settings: EngineSettings) -> Result<Arc<dyn Provider>, LlmError> {
     match engine {
         #[cfg(feature = "openai")]
-        Engine::Openai => Ok(Arc::new(crate::openai::ChatCompletions::new(settings)?)),
+        Engine::Openai => Ok(Arc::new(crate::openai::ChatCompletions::provider(&settings)?)),
         #[cfg(feature = "openai-responses")]
-        Engine::OpenaiResponses => Ok(Arc::new(crate::responses::Responses::new(settings)?)),
+        Engine::OpenaiResponses => Ok(Arc::new(crate::responses::Responses::provider(&settings)?)),
         #[cfg(feature = "anthropic")]
-        Engine::Anthropic => Ok(Arc::new(crate::anthropic::Messages::new(settings)?)),
+        Engine::Anthropic => Ok(Arc::new(crate::anthropic::Messages::provider(&settings)?)),
         #[cfg(not(all(feature = "openai", feature = "openai-responses", feature = "anthropic")))]
         engine => Err(not_built_in(engine, &settings.provider)),
     }

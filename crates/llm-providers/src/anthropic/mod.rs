@@ -1,6 +1,6 @@
 //! The engine for Anthropic's Messages.
 //!
-//! Decides how a request becomes one HTTP exchange with such a server.
+//! Decides what such a server can do and what its headers are.
 
 mod cache;
 mod reply;
@@ -8,97 +8,64 @@ mod request;
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use crate::engine::{EngineSettings, call_id_prefix, check_abilities, json_bytes};
+use crate::engine::{EngineSettings, Format, HttpProvider, RequestShape, call_id_prefix};
 use crate::http::HttpEndpoint;
-use crate::provider::EventStream;
 use crate::quirks::{AssistantPrefix, Auth};
-use crate::{Capabilities, ChatRequest, LlmError, Provider, wire};
+use crate::{Capabilities, ChatRequest, LlmError};
 
 /// The version of the API whose events are read here.
 const VERSION: &str = "2023-06-01";
 
-/// A model behind a Messages endpoint.
+/// What a Messages endpoint is spoken to in.
 #[derive(Debug)]
 pub(crate) struct Messages {
-    name: String,
-    http: Arc<HttpEndpoint>,
-    shape: request::RequestShape,
-    capabilities: Capabilities,
-    facts: Map<String, Value>,
+    shape: RequestShape,
 }
 
 impl Messages {
-    pub(crate) fn new(settings: EngineSettings) -> Result<Self, LlmError> {
+    pub(crate) fn provider(settings: &EngineSettings) -> Result<HttpProvider<Self>, LlmError> {
         let mut http = settings.http("/v1/messages");
         http.auth = settings.quirks.auth.unwrap_or(Auth::XApiKey);
         if !http.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("anthropic-version")) {
             http.headers.push(("anthropic-version".to_owned(), VERSION.into()));
         }
-        let http = HttpEndpoint::new(http)?;
-        let shape = request::RequestShape {
-            model: settings.model,
-            quirks: settings.quirks,
-            sampling: settings.sampling,
-            extra_body: settings.extra_body,
-            max_tokens: settings.max_tokens,
-            stop_tags: settings.stop_tags,
-        };
-        let quirks = &shape.quirks;
+        let format = Self { shape: settings.shape() };
+        let quirks = &settings.quirks;
         let prefix = quirks.assistant_prefix.unwrap_or_default();
         let capabilities = Capabilities {
             native_tools: quirks.native_tools.unwrap_or(true),
             // A reply that begins with thinking cannot begin with given words.
-            assistant_prefix: prefix != AssistantPrefix::None && !shape.thinks(),
+            assistant_prefix: prefix != AssistantPrefix::None && !format.thinks(),
             images: quirks.images.unwrap_or(false),
             audio: false,
             video: false,
             thinking: quirks.thinking.unwrap_or(false),
             context_length: settings.context_length,
         };
-        Ok(Self { name: settings.provider, http: Arc::new(http), shape, capabilities, facts: settings.facts })
+        HttpProvider::new(settings, http, capabilities, format)
     }
 }
 
-impl Messages {
-    fn body(&self, request: &ChatRequest) -> Result<Vec<u8>, LlmError> {
-        check_abilities(self.capabilities, request, self.http.endpoint())?;
-        json_bytes(&self.shape.body(request), self.http.endpoint())
-    }
-}
+impl Format for Messages {
+    type Assembler = reply::ReplyAssembler;
 
-#[async_trait]
-impl Provider for Messages {
-    fn name(&self) -> &str {
-        &self.name
+    fn body(&self, request: &ChatRequest) -> Map<String, Value> {
+        self.request_body(request)
     }
 
-    fn model(&self) -> &str {
-        &self.shape.model
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.capabilities
-    }
-
-    async fn stream(&self, request: &ChatRequest) -> Result<EventStream, LlmError> {
-        let response = self.http.post(self.body(request)?).await?;
-        let assembler = reply::ReplyAssembler::new(reply::ReplyContext {
-            http: Arc::clone(&self.http),
+    fn assembler(
+        &self,
+        request: &ChatRequest,
+        _body: &Map<String, Value>,
+        http: &Arc<HttpEndpoint>,
+    ) -> Self::Assembler {
+        reply::ReplyAssembler::new(reply::ReplyContext {
+            http: Arc::clone(http),
             tools: Arc::clone(&request.tools),
             call_prefix: call_id_prefix(request),
             stop_tags: self.shape.stop_tags,
-        });
-        Ok(wire::read(Arc::clone(&self.http), response, assembler))
-    }
-
-    fn request_body(&self, request: &ChatRequest) -> Result<Option<Vec<u8>>, LlmError> {
-        self.body(request).map(Some)
-    }
-
-    fn describe(&self) -> Map<String, Value> {
-        self.facts.clone()
+        })
     }
 }

@@ -67,7 +67,7 @@ pub(super) struct ReplyContext {
 }
 
 /// Gathers a reply.
-pub(super) struct ReplyAssembler {
+pub(crate) struct ReplyAssembler {
     context: ReplyContext,
     blocks: BTreeMap<u64, Block>,
     stop: Option<String>,

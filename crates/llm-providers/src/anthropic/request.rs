@@ -7,30 +7,15 @@ use core_protocol::native::AnthropicBlocks;
 use core_protocol::{ContentBlock, MediaSource, Message, Role};
 use serde_json::{Map, Value, json};
 
-use super::cache;
+use super::{Messages, cache};
 use crate::history::{NO_RESULT, Turn, note, pair};
 use crate::native_call::replayed;
 use crate::proof::is_sealed;
-use crate::quirks::Quirks;
 use crate::sampling::overlay;
-use crate::stop_tags::StopTags;
 use crate::{ChatRequest, tool_schema};
 
 /// Parameters that are refused while the model thinks.
 const REFUSED_WITH_THINKING: &[&str] = &["temperature", "top_p", "top_k"];
-
-/// What stays the same over all requests of a provider.
-#[derive(Debug)]
-pub(super) struct RequestShape {
-    pub(super) model: String,
-    pub(super) quirks: Quirks,
-    /// Sampling parameters under the server's names.
-    pub(super) sampling: Map<String, Value>,
-    /// The user's own fields; they win over everything.
-    pub(super) extra_body: Map<String, Value>,
-    pub(super) max_tokens: u64,
-    pub(super) stop_tags: Option<StopTags>,
-}
 
 /// Content of one side until the other side speaks.
 struct Side {
@@ -38,17 +23,17 @@ struct Side {
     content: Vec<Value>,
 }
 
-impl RequestShape {
+impl Messages {
     /// Whether the configuration switches thinking on.
     pub(super) fn thinks(&self) -> bool {
-        let fields = [Some(&self.extra_body), self.quirks.extra_body.as_ref()];
+        let fields = [Some(&self.shape.extra_body), self.shape.quirks.extra_body.as_ref()];
         let thinking = fields.into_iter().flatten().find_map(|fields| fields.get("thinking"));
         let kind = thinking.and_then(|thinking| thinking.get("type")).and_then(Value::as_str);
         matches!(kind, Some("enabled" | "adaptive"))
     }
 
     /// The body.
-    pub(super) fn body(&self, request: &ChatRequest) -> Map<String, Value> {
+    pub(super) fn request_body(&self, request: &ChatRequest) -> Map<String, Value> {
         let mut tools = tool_schema::render(&AnthropicBlocks, &request.tools);
         let mut system = Vec::new();
         if !request.system.trim().is_empty() {
@@ -60,13 +45,13 @@ impl RequestShape {
         }
         let mut messages: Vec<Value> =
             sides.into_iter().map(|side| json!({"role": side.role, "content": side.content})).collect();
-        if self.quirks.prompt_cache.unwrap_or(true) {
-            cache::mark(&mut tools, &mut system, &mut messages, self.quirks.cache_ttl.as_deref());
+        if self.shape.quirks.prompt_cache.unwrap_or(true) {
+            cache::mark(&mut tools, &mut system, &mut messages, self.shape.quirks.cache_ttl.as_deref());
         }
 
         let mut body = Map::new();
-        body.insert("model".into(), json!(self.model));
-        body.insert("max_tokens".into(), json!(request.max_tokens.unwrap_or(self.max_tokens)));
+        body.insert("model".into(), json!(self.shape.model));
+        body.insert("max_tokens".into(), json!(request.max_tokens.unwrap_or(self.shape.max_tokens)));
         if !tools.is_empty() {
             body.insert("tools".into(), Value::Array(tools));
         }
@@ -74,20 +59,20 @@ impl RequestShape {
             body.insert("system".into(), Value::Array(system));
         }
         body.insert("messages".into(), Value::Array(messages));
-        body.insert("stream".into(), json!(self.quirks.stream.unwrap_or(true)));
-        if let Some(tags) = self.stop_tags {
+        body.insert("stream".into(), json!(self.shape.quirks.stream.unwrap_or(true)));
+        if let Some(tags) = self.shape.stop_tags {
             body.insert("stop_sequences".into(), json!(tags.sequences()));
         }
-        overlay(&mut body, &self.sampling);
+        overlay(&mut body, &self.shape.sampling);
         if self.thinks() {
             for refused in REFUSED_WITH_THINKING {
                 body.shift_remove(*refused);
             }
         }
-        if let Some(fields) = &self.quirks.extra_body {
+        if let Some(fields) = &self.shape.quirks.extra_body {
             overlay(&mut body, fields);
         }
-        overlay(&mut body, &self.extra_body);
+        overlay(&mut body, &self.shape.extra_body);
         body
     }
 
@@ -132,7 +117,7 @@ impl RequestShape {
     fn block(&self, block: &ContentBlock) -> Option<Value> {
         match block {
             ContentBlock::Text { text } => text_block(text),
-            ContentBlock::Image { source } if self.quirks.images == Some(true) => {
+            ContentBlock::Image { source } if self.shape.quirks.images == Some(true) => {
                 let source = match source {
                     MediaSource::Base64 { media_type, data } => {
                         json!({"type": "base64", "media_type": media_type, "data": data})

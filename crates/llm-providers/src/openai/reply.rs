@@ -39,7 +39,7 @@ pub(super) struct ReplyContext {
 }
 
 /// Gathers a reply.
-pub(super) struct ReplyAssembler {
+pub(crate) struct ReplyAssembler {
     context: ReplyContext,
     text: String,
     thinking: String,

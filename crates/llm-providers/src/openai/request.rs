@@ -6,60 +6,50 @@ use core_protocol::native::{NativeShape, OpenAiChat};
 use core_protocol::{ContentBlock, MediaSource, Message, Role};
 use serde_json::{Map, Value, json};
 
+use super::ChatCompletions;
 use super::calls::EXTRA_CONTENT;
 use crate::history::{NO_RESULT, Turn, note, pair, text_of};
 use crate::native_call::replayed;
 use crate::proof::{REASONING_DETAILS, open};
-use crate::quirks::{AssistantPrefix, Quirks, SendReasoning};
+use crate::quirks::{AssistantPrefix, SendReasoning};
 use crate::sampling::overlay;
-use crate::stop_tags::StopTags;
 use crate::{ChatRequest, tool_schema};
 
-/// What stays the same over all requests of a provider.
-#[derive(Debug)]
-pub(super) struct RequestShape {
-    pub(super) model: String,
-    pub(super) quirks: Quirks,
-    /// Sampling parameters under the server's names.
-    pub(super) sampling: Map<String, Value>,
-    /// The user's own fields; they win over everything.
-    pub(super) extra_body: Map<String, Value>,
-    pub(super) max_tokens: u64,
-    pub(super) stop_tags: Option<StopTags>,
-}
-
-impl RequestShape {
+impl ChatCompletions {
     /// The body.
-    pub(super) fn body(&self, request: &ChatRequest) -> Map<String, Value> {
+    pub(super) fn request_body(&self, request: &ChatRequest) -> Map<String, Value> {
         let mut body = Map::new();
-        body.insert("model".into(), json!(self.model));
+        body.insert("model".into(), json!(self.shape.model));
         body.insert("messages".into(), Value::Array(self.messages(request)));
         if !request.tools.is_empty() {
             body.insert("tools".into(), Value::Array(tool_schema::render(&OpenAiChat, &request.tools)));
         }
-        let limit = request.max_tokens.unwrap_or(self.max_tokens);
-        body.insert(self.quirks.max_tokens_field.as_deref().unwrap_or("max_tokens").into(), json!(limit));
-        let streams = self.quirks.stream.unwrap_or(true);
+        let limit = request.max_tokens.unwrap_or(self.shape.max_tokens);
+        body.insert(
+            self.shape.quirks.max_tokens_field.as_deref().unwrap_or("max_tokens").into(),
+            json!(limit),
+        );
+        let streams = self.shape.quirks.stream.unwrap_or(true);
         body.insert("stream".into(), json!(streams));
-        if streams && self.quirks.stream_usage.unwrap_or(true) {
+        if streams && self.shape.quirks.stream_usage.unwrap_or(true) {
             body.insert("stream_options".into(), json!({"include_usage": true}));
         }
         if request.continue_final_message
-            && self.quirks.assistant_prefix == Some(AssistantPrefix::ContinueFinalMessage)
+            && self.shape.quirks.assistant_prefix == Some(AssistantPrefix::ContinueFinalMessage)
         {
             body.insert("continue_final_message".into(), json!(true));
             // Its default is true, and both true are refused.
             body.insert("add_generation_prompt".into(), json!(false));
         }
-        if let Some(tags) = self.stop_tags {
+        if let Some(tags) = self.shape.stop_tags {
             body.insert("stop".into(), json!(tags.sequences()));
         }
-        overlay(&mut body, &self.sampling);
-        if let Some(fields) = &self.quirks.extra_body {
+        overlay(&mut body, &self.shape.sampling);
+        if let Some(fields) = &self.shape.quirks.extra_body {
             overlay(&mut body, fields);
         }
-        overlay(&mut body, &self.extra_body);
-        if let Some(fields) = self.quirks.with_stop.as_ref().filter(|_| body.contains_key("stop")) {
+        overlay(&mut body, &self.shape.extra_body);
+        if let Some(fields) = self.shape.quirks.with_stop.as_ref().filter(|_| body.contains_key("stop")) {
             for (name, value) in fields {
                 body.entry(name.clone()).or_insert_with(|| value.clone());
             }
@@ -92,7 +82,7 @@ impl RequestShape {
             }
         }
         if request.continue_final_message {
-            let field = match self.quirks.assistant_prefix {
+            let field = match self.shape.quirks.assistant_prefix {
                 Some(AssistantPrefix::PrefixField) => Some("prefix"),
                 Some(AssistantPrefix::PartialField) => Some("partial"),
                 _ => None,
@@ -126,7 +116,7 @@ impl RequestShape {
         spelled.insert("role".into(), json!("assistant"));
         let content = if text.is_empty() && has_calls { Value::Null } else { Value::String(text) };
         spelled.insert("content".into(), content);
-        let send = match self.quirks.send_reasoning.unwrap_or_default() {
+        let send = match self.shape.quirks.send_reasoning.unwrap_or_default() {
             SendReasoning::Never => false,
             SendReasoning::WithToolCalls => has_calls,
             SendReasoning::Always => true,
@@ -136,7 +126,7 @@ impl RequestShape {
         if !details.is_empty() {
             spelled.insert(REASONING_DETAILS.into(), Value::Array(details));
         } else if send && !thinking.is_empty() {
-            let field = self.quirks.reasoning_field.as_deref().unwrap_or("reasoning_content");
+            let field = self.shape.quirks.reasoning_field.as_deref().unwrap_or("reasoning_content");
             spelled.insert(field.into(), Value::String(thinking));
         }
         if has_calls {
@@ -149,7 +139,7 @@ impl RequestShape {
 
     /// Thinking in the form in which it came, where the server wants it so.
     fn details(&self, message: &Message) -> Vec<Value> {
-        if self.quirks.reasoning_details != Some(true) {
+        if self.shape.quirks.reasoning_details != Some(true) {
             return Vec::new();
         }
         let kept = message.content.iter().filter_map(|block| open(REASONING_DETAILS, block));
@@ -193,14 +183,14 @@ impl RequestShape {
     /// A picture, a recording or a video, where the server takes it.
     fn media_part(&self, block: &ContentBlock) -> Option<Value> {
         match block {
-            ContentBlock::Image { source } if self.quirks.images == Some(true) => {
+            ContentBlock::Image { source } if self.shape.quirks.images == Some(true) => {
                 Some(json!({"type": "image_url", "image_url": {"url": address(source)}}))
             }
-            ContentBlock::Video { source } if self.quirks.video == Some(true) => {
+            ContentBlock::Video { source } if self.shape.quirks.video == Some(true) => {
                 Some(json!({"type": "video_url", "video_url": {"url": address(source)}}))
             }
             ContentBlock::Audio { source: MediaSource::Base64 { media_type, data } }
-                if self.quirks.audio == Some(true) =>
+                if self.shape.quirks.audio == Some(true) =>
             {
                 let format = match media_type.as_str() {
                     "audio/mpeg" | "audio/mp3" => "mp3",

@@ -1,7 +1,7 @@
 //! The engine for OpenAI's Responses and for servers that speak the same.
 //!
-//! Decides how a request becomes one HTTP exchange. Nothing is kept on the server: each request carries
-//! the whole history, and thinking goes back in the encrypted form in which it came.
+//! Decides what such a server can do. Nothing is kept on the server: each request carries the whole history, and
+//! thinking goes back in the encrypted form in which it came.
 
 mod items;
 mod reply;
@@ -9,28 +9,21 @@ mod request;
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use crate::engine::{EngineSettings, call_id_prefix, check_abilities, json_bytes};
+use crate::engine::{EngineSettings, Format, HttpProvider, RequestShape, call_id_prefix};
 use crate::http::HttpEndpoint;
-use crate::provider::EventStream;
-use crate::{Capabilities, ChatRequest, LlmError, Provider, wire};
+use crate::{Capabilities, ChatRequest, LlmError};
 
-/// A model behind a Responses endpoint.
+/// What a Responses endpoint is spoken to in.
 #[derive(Debug)]
 pub(crate) struct Responses {
-    name: String,
-    http: Arc<HttpEndpoint>,
-    shape: request::RequestShape,
-    capabilities: Capabilities,
-    facts: Map<String, Value>,
+    shape: RequestShape,
 }
 
 impl Responses {
-    pub(crate) fn new(settings: EngineSettings) -> Result<Self, LlmError> {
-        let http = HttpEndpoint::new(settings.http("/responses"))?;
-        let quirks = settings.quirks;
+    pub(crate) fn provider(settings: &EngineSettings) -> Result<HttpProvider<Self>, LlmError> {
+        let quirks = &settings.quirks;
         let capabilities = Capabilities {
             native_tools: quirks.native_tools.unwrap_or(true),
             // The format has no way to say that a message is only a beginning.
@@ -41,56 +34,24 @@ impl Responses {
             thinking: quirks.thinking.or(quirks.encrypted_reasoning).unwrap_or(false),
             context_length: settings.context_length,
         };
-        Ok(Self {
-            name: settings.provider,
-            http: Arc::new(http),
-            shape: request::RequestShape {
-                model: settings.model,
-                quirks,
-                sampling: settings.sampling,
-                extra_body: settings.extra_body,
-                max_tokens: settings.max_tokens,
-            },
-            capabilities,
-            facts: settings.facts,
-        })
-    }
-
-    fn body(&self, request: &ChatRequest) -> Result<Vec<u8>, LlmError> {
-        check_abilities(self.capabilities, request, self.http.endpoint())?;
-        json_bytes(&self.shape.body(request), self.http.endpoint())
+        let format = Self { shape: settings.shape() };
+        HttpProvider::new(settings, settings.http("/responses"), capabilities, format)
     }
 }
 
-#[async_trait]
-impl Provider for Responses {
-    fn name(&self) -> &str {
-        &self.name
+impl Format for Responses {
+    type Assembler = reply::ReplyAssembler;
+
+    fn body(&self, request: &ChatRequest) -> Map<String, Value> {
+        self.request_body(request)
     }
 
-    fn model(&self) -> &str {
-        &self.shape.model
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.capabilities
-    }
-
-    async fn stream(&self, request: &ChatRequest) -> Result<EventStream, LlmError> {
-        let response = self.http.post(self.body(request)?).await?;
-        let assembler = reply::ReplyAssembler::new(
-            Arc::clone(&self.http),
-            Arc::clone(&request.tools),
-            call_id_prefix(request),
-        );
-        Ok(wire::read(Arc::clone(&self.http), response, assembler))
-    }
-
-    fn request_body(&self, request: &ChatRequest) -> Result<Option<Vec<u8>>, LlmError> {
-        self.body(request).map(Some)
-    }
-
-    fn describe(&self) -> Map<String, Value> {
-        self.facts.clone()
+    fn assembler(
+        &self,
+        request: &ChatRequest,
+        _body: &Map<String, Value>,
+        http: &Arc<HttpEndpoint>,
+    ) -> Self::Assembler {
+        reply::ReplyAssembler::new(Arc::clone(http), Arc::clone(&request.tools), call_id_prefix(request))
     }
 }

@@ -35,7 +35,7 @@ struct Piece<'a> {
 }
 
 /// Gathers a reply.
-pub(super) struct ReplyAssembler {
+pub(crate) struct ReplyAssembler {
     http: Arc<HttpEndpoint>,
     tools: Arc<[ToolDefinition]>,
     call_prefix: String,

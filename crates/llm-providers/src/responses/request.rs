@@ -8,31 +8,20 @@ use core_protocol::native::{NativeShape, OpenAiResponses};
 use core_protocol::{ContentBlock, MediaSource, Message, Role};
 use serde_json::{Map, Value, json};
 
+use super::Responses;
 use super::items::REASONING_BEFORE;
 use crate::history::{NO_RESULT, Turn, note, pair, text_of};
 use crate::native_call::replayed;
 use crate::proof::{REASONING_ITEM, open};
-use crate::quirks::{Quirks, SendReasoning};
+use crate::quirks::SendReasoning;
 use crate::sampling::overlay;
 use crate::{ChatRequest, tool_schema};
 
-/// What stays the same over all requests of a provider.
-#[derive(Debug)]
-pub(super) struct RequestShape {
-    pub(super) model: String,
-    pub(super) quirks: Quirks,
-    /// Sampling parameters under the server's names.
-    pub(super) sampling: Map<String, Value>,
-    /// The user's own fields; they win over everything.
-    pub(super) extra_body: Map<String, Value>,
-    pub(super) max_tokens: u64,
-}
-
-impl RequestShape {
+impl Responses {
     /// The body.
-    pub(super) fn body(&self, request: &ChatRequest) -> Map<String, Value> {
+    pub(super) fn request_body(&self, request: &ChatRequest) -> Map<String, Value> {
         let mut body = Map::new();
-        body.insert("model".into(), json!(self.model));
+        body.insert("model".into(), json!(self.shape.model));
         if !request.system.is_empty() {
             body.insert("instructions".into(), json!(&*request.system));
         }
@@ -40,17 +29,17 @@ impl RequestShape {
         if !request.tools.is_empty() {
             body.insert("tools".into(), Value::Array(tool_schema::render(&OpenAiResponses, &request.tools)));
         }
-        body.insert("max_output_tokens".into(), json!(request.max_tokens.unwrap_or(self.max_tokens)));
-        body.insert("stream".into(), json!(self.quirks.stream.unwrap_or(true)));
+        body.insert("max_output_tokens".into(), json!(request.max_tokens.unwrap_or(self.shape.max_tokens)));
+        body.insert("stream".into(), json!(self.shape.quirks.stream.unwrap_or(true)));
         body.insert("store".into(), json!(false));
-        if self.quirks.encrypted_reasoning == Some(true) {
+        if self.shape.quirks.encrypted_reasoning == Some(true) {
             body.insert("include".into(), json!(["reasoning.encrypted_content"]));
         }
-        overlay(&mut body, &self.sampling);
-        if let Some(fields) = &self.quirks.extra_body {
+        overlay(&mut body, &self.shape.sampling);
+        if let Some(fields) = &self.shape.quirks.extra_body {
             overlay(&mut body, fields);
         }
-        overlay(&mut body, &self.extra_body);
+        overlay(&mut body, &self.shape.extra_body);
         body
     }
 
@@ -77,7 +66,7 @@ impl RequestShape {
     }
 
     fn assistant(&self, message: &Message, input: &mut Vec<Value>) {
-        let send = match self.quirks.send_reasoning.unwrap_or_default() {
+        let send = match self.shape.quirks.send_reasoning.unwrap_or_default() {
             SendReasoning::Never => false,
             SendReasoning::WithToolCalls => !message.tool_calls.is_empty(),
             SendReasoning::Always => true,
@@ -135,7 +124,7 @@ impl RequestShape {
 
     fn picture(&self, block: &ContentBlock) -> Option<Value> {
         match block {
-            ContentBlock::Image { source } if self.quirks.images == Some(true) => {
+            ContentBlock::Image { source } if self.shape.quirks.images == Some(true) => {
                 let url = match source {
                     MediaSource::Base64 { media_type, data } => format!("data:{media_type};base64,{data}"),
                     MediaSource::Url { url } => url.clone(),
