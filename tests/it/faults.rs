@@ -95,23 +95,26 @@ async fn a_limit_on_wall_time_cuts_a_tool_short_and_asks_for_the_answer() {
 
 #[tokio::test]
 async fn an_interruption_ends_the_run_and_its_tool_servers() {
-    let server = ScriptedServer::start(vec![Reply::text(call("hold", &json!({"seconds": 60})))]).await;
-    let home = Home::with_model(&server).with_research();
-    let log = home.path("calls.log");
-    let child = home.command(&["ask", "--output", "json", "What?"]).stdout(Stdio::piped()).spawn().unwrap();
-    let pid = child.id().unwrap().to_string();
-    wait_until(|| log.is_file()).await;
-    let began = Instant::now();
-    let killed = std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap();
-    assert!(killed.success());
-    let said = Said::from(child.wait_with_output().await.unwrap());
-    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
-    assert_eq!(said.code, 130, "{}", said.stderr);
-    let result = said.json();
-    assert_eq!((&result["status"], &result["stop_reason"]), (&json!("cancelled"), &json!("cancelled")));
-    assert!(said.stderr.contains("Interrupted"), "{}", said.stderr);
-    assert_eq!(processes_with(&log.display().to_string()), Vec::<String>::new());
-    assert_eq!(home.events().last().unwrap()["type"], "run_finished");
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        let server = ScriptedServer::start(vec![Reply::text(call("hold", &json!({"seconds": 60})))]).await;
+        let home = Home::with_model(&server).with_research();
+        let log = home.path("calls.log");
+        let child =
+            home.command(&["ask", "--output", "json", "What?"]).stdout(Stdio::piped()).spawn().unwrap();
+        let pid = child.id().unwrap().to_string();
+        wait_until(|| log.is_file()).await;
+        let began = Instant::now();
+        let killed = std::process::Command::new("kill").args([signal, &pid]).status().unwrap();
+        assert!(killed.success());
+        let said = Said::from(child.wait_with_output().await.unwrap());
+        assert!(began.elapsed() < Duration::from_secs(30), "{signal}: {:?}", began.elapsed());
+        assert_eq!(said.code, 130, "{signal}: {}", said.stderr);
+        let result = said.json();
+        assert_eq!((&result["status"], &result["stop_reason"]), (&json!("cancelled"), &json!("cancelled")));
+        assert!(said.stderr.contains("Interrupted"), "{}", said.stderr);
+        assert_eq!(processes_with(&log.display().to_string()), Vec::<String>::new());
+        assert_eq!(home.events().last().unwrap()["type"], "run_finished");
+    }
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ mod resume;
 mod run;
 pub mod scrub;
 mod servers;
+pub mod signals;
 mod surroundings;
 pub mod telemetry;
 pub mod tool_models;

@@ -18,6 +18,7 @@ use evaluation::score::{Again, judge_again};
 use evaluation::suite::{Selection, Suite, judge_of};
 use pipeline::Pipeline;
 use pipeline::config::{Resolved, is_secret_name};
+use pipeline::signals::asked_to_end;
 use tokio_util::sync::CancellationToken;
 
 use super::import::refuse_imported;
@@ -280,16 +281,15 @@ pub(super) fn keep_reports(folder: &Path, report: &Report) -> anyhow::Result<()>
     Ok(())
 }
 
-/// The first interrupt lets samples under way write down where they are; the second ends the program.
+/// The first Ctrl-C, or whatever else asks for it, lets samples under way write down where they are; the second ends
+/// the program.
 pub(super) fn stop_on_interrupt(cancel: CancellationToken, what: &'static str) {
     tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            note(what);
-            cancel.cancel();
-        }
-        if tokio::signal::ctrl_c().await.is_ok() {
-            std::process::exit(130);
-        }
+        asked_to_end().await;
+        note(what);
+        cancel.cancel();
+        asked_to_end().await;
+        std::process::exit(130);
     });
 }
 

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use core_protocol::event::{Event, RunStatus};
+use pipeline::signals::asked_to_end;
 use pipeline::{CassetteReport, Pipeline, PipelineError, RunReport, log::Observer};
 use tokio_util::sync::CancellationToken;
 
@@ -43,32 +44,14 @@ where
     Ok(exit::of_run(&report.summary).into())
 }
 
-/// The first Ctrl-C or TERM ends the run in order; a second one ends the program.
+/// The first Ctrl-C, or whatever else asks for it, ends the run in order; a second one ends the program.
 fn stop_on_signal(cancel: CancellationToken) {
     tokio::spawn(async move {
-        wait_for_signal().await;
+        asked_to_end().await;
         cancel.cancel();
-        wait_for_signal().await;
+        asked_to_end().await;
         std::process::exit(Exit::Interrupted as i32);
     });
-}
-
-#[cfg(unix)]
-async fn wait_for_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-        let _ = tokio::signal::ctrl_c().await;
-        return;
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
-    }
-}
-
-#[cfg(not(unix))]
-async fn wait_for_signal() {
-    let _ = tokio::signal::ctrl_c().await;
 }
 
 pub(super) fn tell(report: &RunReport, form: Output, style: Style) {

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use mcp_tools::{HttpOptions, HttpServer, InProcessServer, ServeError, parse_address, serve_stdio};
+use pipeline::signals::asked_to_end;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::McpCommand;
@@ -68,19 +69,6 @@ async fn serve_http(
 
 /// Ctrl-C and a request to terminate end the server, not just this process.
 async fn stop_on_signal(stop: CancellationToken) {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = tokio::signal::ctrl_c() => {}
-            }
-            stop.cancel();
-            return;
-        }
-    }
-    if tokio::signal::ctrl_c().await.is_ok() {
-        stop.cancel();
-    }
+    asked_to_end().await;
+    stop.cancel();
 }
