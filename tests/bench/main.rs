@@ -2,6 +2,7 @@
 //! real files.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that is surprised fails")]
 
+mod attachments;
 mod bad_input;
 mod crashes;
 mod hostile;

@@ -115,7 +115,7 @@ pub(crate) struct RunArgs {
     /// Who judges: `mock` (offline), or a model, conf/llm/NAME.yaml; by default as the suite says
     #[arg(long, value_name = "mock|NAME")]
     pub(crate) judge: Option<String>,
-    /// Leave out records that are no tasks, and say how many
+    /// Leave out records that are no tasks, and selected tasks whose files are not there, and say how many
     #[arg(long)]
     pub(crate) skip_bad_lines: bool,
     /// Give figures although samples are unjudged; those are left out

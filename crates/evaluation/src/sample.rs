@@ -254,4 +254,10 @@ impl Row {
     pub const fn is_unjudged(&self) -> bool {
         matches!(self.judgement, Judged::Unjudged { .. })
     }
+
+    /// Whether its run failed, so that going on runs it again.
+    #[must_use]
+    pub const fn has_failed(&self) -> bool {
+        matches!(self.state, SampleState::Error { .. })
+    }
 }

@@ -1,6 +1,8 @@
 //! A suite as it is going to be run: its tasks, its judge, its header. Decides where tasks are found, which of them are
 //! taken, and who judges; everything that can be wrong is found out here, before anything runs.
 
+mod attachments;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -11,10 +13,13 @@ use pipeline::{Pipeline, nearest_name};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+pub use attachments::BadFile;
+
 use crate::dataset::{self, Dataset, DatasetError, Reading, Task};
 use crate::hexadecimal;
 use crate::judge::{Judge, JudgeError, JudgePrompt, ModelJudge, Procedure, PromptError, procedure};
-use crate::run::{DatasetFacts, GitFacts, HEADER_SCHEMA, Header, Invocation};
+use crate::run::{DatasetFacts, GitFacts, HEADER_SCHEMA, Header, Invocation, samples_in_order};
+use crate::sample::{Row, SampleId};
 
 /// What is taken of a suite.
 #[derive(Debug, Clone, Default)]
@@ -103,6 +108,19 @@ pub enum SuiteError {
         /// The task whose id is most like it.
         nearest: Option<String>,
     },
+    /// Files of tasks that are to be run are not there.
+    #[error(
+        "{} files of the {selected} selected tasks cannot be used:\n{}\nPut them there, run other tasks (--task, --limit), \
+         or begin a run that leaves these tasks out: --skip-bad-lines",
+        .bad.len(),
+        attachments::listed(.bad)
+    )]
+    BadFiles {
+        /// The files.
+        bad: Vec<BadFile>,
+        /// Tasks that were selected.
+        selected: usize,
+    },
     /// The judge's prompt cannot be used.
     #[error(transparent)]
     Prompt(#[from] PromptError),
@@ -125,7 +143,8 @@ pub enum SuiteError {
 }
 
 impl Suite {
-    /// Finds and selects the tasks of the chosen benchmark.
+    /// Finds and selects the tasks of the chosen benchmark. Whether their files are there is not asked:
+    /// [`Suite::check_files`] does that for those that are run.
     ///
     /// # Errors
     ///
@@ -171,7 +190,14 @@ impl Suite {
                 .push("the seed has no effect: the order is drawn from it only with --shuffle".to_owned());
         }
         Ok(Self {
-            facts: DatasetFacts { file: name, sha256, tasks: in_file, bad_records: bad.len(), without_truth },
+            facts: DatasetFacts {
+                file: name,
+                sha256,
+                tasks: in_file,
+                bad_records: bad.len(),
+                without_files: 0,
+                without_truth,
+            },
             tasks,
             bad,
             epochs: stop_on_pass.or(selection.epochs).or(config.epochs).unwrap_or(1).max(1),
@@ -180,6 +206,28 @@ impl Suite {
             stop_on_pass,
             warnings,
         })
+    }
+
+    /// All samples, in the order in which they are run.
+    #[must_use]
+    pub fn samples(&self) -> Vec<SampleId> {
+        let ids: Vec<String> = self.tasks.iter().map(|task| task.task_id.clone()).collect();
+        samples_in_order(&ids, self.epochs, self.shuffle.then_some(self.seed))
+    }
+
+    /// The samples that are still to be run: those without a row, and those whose run failed.
+    #[must_use]
+    pub fn samples_to_run<'a>(&self, rows: impl IntoIterator<Item = &'a Row>) -> Vec<SampleId> {
+        let (mut ended, mut settled) = (BTreeSet::new(), BTreeSet::new());
+        for row in rows.into_iter().filter(|row| !row.has_failed()) {
+            ended.insert(&row.sample);
+            if self.stop_on_pass.is_some() && row.correct == Some(true) {
+                settled.insert(row.sample.task_id.as_str());
+            }
+        }
+        let mut samples = self.samples();
+        samples.retain(|sample| !ended.contains(sample) && !settled.contains(sample.task_id.as_str()));
+        samples
     }
 
     /// What goes into `header.json`.

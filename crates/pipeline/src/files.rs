@@ -36,25 +36,12 @@ pub struct Attachments {
     pub paths: Vec<PathBuf>,
 }
 
-/// Reads the files given with a question.
+/// Whether a file can be given with a question, without reading it; its absolute path.
 ///
 /// # Errors
 ///
-/// A file that is missing, no file, unreadable or too large. One whose format cannot be shown is no error: the
-/// model is told so, it may have a tool that reads it.
-pub fn read(files: &[PathBuf], pictures_shown: bool) -> Result<Attachments, PipelineError> {
-    let mut attachments = Attachments::default();
-    if files.is_empty() {
-        return Ok(attachments);
-    }
-    attachments.text.push_str("\n\n# Files given with the task\n");
-    for file in files {
-        attach(&mut attachments, file, pictures_shown)?;
-    }
-    Ok(attachments)
-}
-
-fn attach(attachments: &mut Attachments, file: &Path, pictures_shown: bool) -> Result<(), PipelineError> {
+/// A file that is missing, no file, may not be opened or is too large.
+pub fn check(file: &Path) -> Result<PathBuf, PipelineError> {
     let failed = |problem: String| PipelineError::File { path: file.display().to_string(), problem };
     let path = std::path::absolute(file).map_err(|error| failed(error.to_string()))?;
     let facts = std::fs::metadata(&path).map_err(|error| {
@@ -70,6 +57,31 @@ fn attach(attachments: &mut Attachments, file: &Path, pictures_shown: bool) -> R
     if facts.len() > FILE_BYTES {
         return Err(failed(format!("it has {} bytes; at most {FILE_BYTES} are read", facts.len())));
     }
+    std::fs::File::open(&path).map_err(|error| failed(error.to_string()))?;
+    Ok(path)
+}
+
+/// Reads the files given with a question.
+///
+/// # Errors
+///
+/// As for [`check`], and a file that cannot be read. One whose format cannot be shown is no error: the
+/// model is told so, it may have a tool that reads it.
+pub fn read(files: &[PathBuf], pictures_shown: bool) -> Result<Attachments, PipelineError> {
+    let mut attachments = Attachments::default();
+    if files.is_empty() {
+        return Ok(attachments);
+    }
+    attachments.text.push_str("\n\n# Files given with the task\n");
+    for file in files {
+        attach(&mut attachments, file, pictures_shown)?;
+    }
+    Ok(attachments)
+}
+
+fn attach(attachments: &mut Attachments, file: &Path, pictures_shown: bool) -> Result<(), PipelineError> {
+    let path = check(file)?;
+    let failed = |problem: String| PipelineError::File { path: file.display().to_string(), problem };
     let bytes = std::fs::read(&path).map_err(|error| failed(error.to_string()))?;
     let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     attachments.text.push_str(&format!("\n## {name}\n\nPath: {}\n\n", path.display()));
@@ -133,8 +145,9 @@ mod tests {
         for (path, expected) in
             [(dir.path().join("absent.txt"), "no such file"), (dir.path().to_path_buf(), "not a file")]
         {
-            let error = read(&[path], true).unwrap_err();
+            let error = read(std::slice::from_ref(&path), true).unwrap_err();
             assert!(error.to_string().contains(expected), "{error}");
+            assert_eq!(check(&path).unwrap_err().to_string(), error.to_string());
         }
     }
 }

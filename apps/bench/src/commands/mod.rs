@@ -78,6 +78,14 @@ pub(crate) fn prepare(arguments: &PrepareArgs) -> anyhow::Result<Exit> {
         ),
         None,
     )?;
+    if prepared.files_missing > 0 {
+        output::note(&format!(
+            "warning: {} files are not beside {} and not in {}; a run of their tasks does not begin without them",
+            prepared.files_missing,
+            arguments.from.display(),
+            folder.display()
+        ));
+    }
     if let Some(expected) = resolved.config.benchmark.tasks
         && usize::try_from(expected).ok() != Some(prepared.tasks)
     {

@@ -1,6 +1,6 @@
 //! `run` and `resume`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,9 +11,8 @@ use evaluation::records::is_named_so;
 use evaluation::report::{Report, to_html, to_markdown, to_table};
 use evaluation::run::{
     GitFacts, Header, InProcessQueue, Invocation, PipelineRunner, Plan, Progress, Schedule, Store, read_run,
-    samples_in_order,
 };
-use evaluation::sample::{Row, SampleState};
+use evaluation::sample::Row;
 use evaluation::score::{Again, judge_again};
 use evaluation::suite::{Selection, Suite, judge_of};
 use pipeline::Pipeline;
@@ -65,12 +64,21 @@ pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<Exit> {
         stop_on_pass: arguments.stop_on_pass,
         skip_bad: arguments.skip_bad_lines,
     };
-    let suite = Suite::load(pipeline.resolved(), &here()?, &selection)?;
+    let mut suite = Suite::load(pipeline.resolved(), &here()?, &selection)?;
     for warning in &suite.warnings {
         note(&format!("warning: {warning}"));
     }
     for record in &suite.bad {
         note(&format!("left out: {record}"));
+    }
+    // What is wrong with a folder that is there is said when it is opened.
+    let ended = read_run(&out).map(|(_, rows)| rows).unwrap_or_default();
+    if arguments.skip_bad_lines {
+        for file in suite.leave_out_bad_files(&ended)? {
+            note(&format!("left out: {file}"));
+        }
+    } else {
+        suite.check_files(&ended)?;
     }
     let wish = judge_wish(arguments.judge.as_deref(), &arguments.around)?;
     let judge = judge_of(pipeline.resolved(), &wish, &place.limiters).await?;
@@ -82,7 +90,7 @@ pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<Exit> {
 
 /// Goes on with a run as its header says.
 pub(crate) async fn resume(arguments: ResumeArgs) -> anyhow::Result<Exit> {
-    let (header, _) = read_run(&arguments.dir)?;
+    let (header, ended) = read_run(&arguments.dir)?;
     refuse_imported(&header, &arguments.dir)?;
     let Header { mut invocation, .. } = header.clone();
     let mut around = around_of(&invocation, arguments.conf_dir, arguments.mcp_config);
@@ -95,6 +103,7 @@ pub(crate) async fn resume(arguments: ResumeArgs) -> anyhow::Result<Exit> {
     let around = surroundings(&around, Some(&invocation.suite), &arguments.dir)?;
     let pipeline = around.pipeline().await.map_err(shown)?;
     let suite = Suite::load(pipeline.resolved(), &here()?, &selection_of(&header))?;
+    suite.check_files(&ended)?;
     let wish = judge_wish(invocation.judge.as_deref(), &judging)?;
     let judge = judge_of(pipeline.resolved(), &wish, &around.limiters).await?;
     let asked = suite.header(&pipeline, &judge, git_facts(), invocation);
@@ -169,39 +178,27 @@ async fn carry_on(
     let cancel = CancellationToken::new();
     stop_on_interrupt(cancel.clone(), "stopping; samples under way can be gone on with");
     judge_what_is_unjudged(&mut store, &tasks, &judge, &cancel).await?;
-    let kept: Vec<Row> =
-        store.rows().filter(|row| !matches!(row.state, SampleState::Error { .. })).cloned().collect();
+    let kept: Vec<Row> = store.rows().filter(|row| !row.has_failed()).cloned().collect();
     let failed = store.rows().count() - kept.len();
     if failed > 0 {
         note(&format!("{failed} samples had failed and are run again"));
         store.rewrite(kept)?;
     }
-    let ids: Vec<String> = suite.tasks.iter().map(|task| task.task_id.clone()).collect();
-    let all = samples_in_order(&ids, suite.epochs, suite.shuffle.then_some(suite.seed));
-    let stops = suite.stop_on_pass.is_some();
-    let settled: BTreeSet<&str> = store
-        .rows()
-        .filter(|row| stops && row.correct == Some(true))
-        .map(|row| row.sample.task_id.as_str())
-        .collect();
-    let waiting: Vec<_> = all
-        .iter()
-        .filter(|sample| store.row(sample).is_none() && !settled.contains(sample.task_id.as_str()))
-        .cloned()
-        .collect();
+    let waiting = suite.samples_to_run(store.rows());
     let before = store.rows().count();
     let client = pipeline.client();
     note(&format!(
         "{}: {} tasks, {} epochs, {} samples ({before} done before) · {} ({}) · judge {} · {}",
         pipeline.config().benchmark.name,
-        ids.len(),
+        suite.tasks.len(),
         suite.epochs,
-        all.len(),
+        suite.samples().len(),
         client.model(),
         client.provider_name(),
         judge.identity(),
         store.folder().display(),
     ));
+    let stops = suite.stop_on_pass.is_some();
     let progress = Arc::new(Progress::of(store.rows()));
     let (shown, end_of_show) = (Arc::clone(&progress), CancellationToken::new());
     let frame = live::Frame {
@@ -243,7 +240,7 @@ async fn carry_on(
         note(&format!("interrupted; go on with: fathom-bench resume {}", store.folder().display()));
         return Ok(Exit::Interrupted);
     }
-    let failed = rows.iter().any(|row| matches!(row.state, SampleState::Error { .. }));
+    let failed = rows.iter().any(Row::has_failed);
     let open = report.unjudged > 0 && !allow_unjudged;
     Ok(if failed || open { Exit::Failed } else { Exit::Done })
 }

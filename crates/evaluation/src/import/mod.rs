@@ -284,6 +284,7 @@ fn header(
             sha256: crate::hexadecimal(&Sha256::digest(kept.text.as_bytes())),
             tasks: ids.len(),
             bad_records: 0,
+            without_files: 0,
             without_truth: kept.without_truth,
         },
         |dataset| dataset.facts.clone(),

@@ -27,6 +27,8 @@ pub struct Prepared {
     pub judged: usize,
     /// Tasks with a file or picture.
     pub with_files: usize,
+    /// Files of tasks that are neither beside the original nor in the folder.
+    pub files_missing: usize,
     /// Records that were left out because the suite takes only part of the original.
     pub not_selected: usize,
 }
@@ -137,7 +139,14 @@ pub fn prepare(
     };
     let mut wanted = Wanted::of(recipe, ids)?;
     let mut text = String::new();
-    let mut prepared = Prepared { file: file.clone(), tasks: 0, judged: 0, with_files: 0, not_selected: 0 };
+    let mut prepared = Prepared {
+        file: file.clone(),
+        tasks: 0,
+        judged: 0,
+        with_files: 0,
+        files_missing: 0,
+        not_selected: 0,
+    };
     for record in read_records(original)? {
         let record = record.map_err(PrepareError::Bad)?;
         let taken = |id: &str| wanted.as_mut().is_none_or(|wanted| wanted.takes(id));
@@ -148,7 +157,10 @@ pub fn prepare(
         };
         prepared.tasks += 1;
         prepared.judged += usize::from(!task["ground_truth"].is_null());
-        prepared.with_files += usize::from(task.contains_key("file_name"));
+        if let Some(name) = task.get("file_name").and_then(Value::as_str) {
+            prepared.with_files += 1;
+            prepared.files_missing += usize::from(!folder.join(name).is_file());
+        }
         text.push_str(&Value::Object(task).to_string());
         text.push('\n');
     }
@@ -253,7 +265,7 @@ fn standardized(
 }
 
 /// Brings the file of a task into the folder of the prepared tasks, where it is looked for. One that the user does not
-/// have is missed when its task runs; one that is in the folder already stays.
+/// have is missed when a run that needs it begins; one that is in the folder already stays.
 fn copy_beside(original: &Path, folder: &Path, name: &str) -> Result<(), String> {
     let is_plain = Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
     if !is_plain {

@@ -119,6 +119,7 @@ fn what(report: &Report) -> Section {
                 ),
             ),
             ("bad records left out", header.dataset.bad_records.to_string()),
+            ("tasks without their files", without_files(report)),
             ("tasks without a right answer", without_truth(report)),
             ("epochs", header.epochs.to_string()),
             ("order", order),
@@ -141,6 +142,14 @@ pub(super) fn judge(report: &Report) -> String {
             judge.votes,
             judge.prompt_sha256.get(..12).unwrap_or_default()
         ),
+    }
+}
+
+/// Such tasks are not among those that were selected, and that is said.
+fn without_files(report: &Report) -> String {
+    match report.header.dataset.without_files {
+        0 => "0".to_owned(),
+        count => format!("{count}: left out"),
     }
 }
 

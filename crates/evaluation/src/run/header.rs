@@ -86,6 +86,9 @@ pub struct DatasetFacts {
     pub tasks: usize,
     /// Records that were left out because they are no tasks.
     pub bad_records: usize,
+    /// Selected tasks that were left out because their files are not there.
+    #[serde(default)]
+    pub without_files: usize,
     /// Selected tasks without a right answer: they are run, not judged, and in no denominator.
     #[serde(default)]
     pub without_truth: usize,

@@ -85,7 +85,7 @@ fn gaia_with_files() {
     let place = Place::new();
     place.put("bridge.png", b"\x89PNG picture");
     let (prepared, dataset) = place.prepared("gaia-validation", "metadata.jsonl", gaia());
-    assert_eq!(told(&prepared), [3, 2, 1, 0]);
+    assert_eq!((told(&prepared), prepared.files_missing), ([3, 2, 1, 0], 0));
     assert_eq!(
         tasks(&dataset),
         [
@@ -118,7 +118,7 @@ fn gaia_without_files_and_from_parquet() {
     let place = Place::new();
     let (prepared, dataset) =
         place.prepared("gaia-validation", "metadata.parquet", include_bytes!("cases/gaia.parquet"));
-    assert_eq!(told(&prepared), [2, 2, 1, 0]);
+    assert_eq!((told(&prepared), prepared.files_missing), ([2, 2, 1, 0], 1));
     assert_eq!(tasks(&dataset)[1], ("g-2", "In which year was the ferry sold?", Some("1931")));
     // A file that the user does not have is kept by its name, so that the run can say what is missing.
     assert_eq!(dataset.tasks[0].files, [place.to.path().join("bridge.png")]);
