@@ -1,5 +1,7 @@
 //! What cannot be run is said at the start, with the remedy; nothing is half-run, nothing overwritten.
 
+use serde_json::{Value, json};
+
 use crate::support::{Home, counting_model};
 
 #[tokio::test]
@@ -99,6 +101,44 @@ async fn other_prompts_and_other_columns_are_another_configuration() {
         assert!(said.stderr.contains("config.prompts.role_main.md"), "{}", said.stderr);
     }
     std::fs::remove_file(home.path("conf/prompts/role_main.md")).unwrap();
+    home.run(&run).await.expect(0);
+}
+
+#[tokio::test]
+async fn other_tool_servers_are_another_configuration() {
+    let server = counting_model().await;
+    let home = Home::with_model(&server);
+    let tasks = home.tasks(2);
+    let run = ["run", tasks.to_str().unwrap(), "--judge", "mock", "--out", "out"];
+    // Runs go on without a server that does not start.
+    let servers = |argument: &str, key: &str| {
+        let server = json!({ "command": "true", "args": [argument], "env": { "PROBE_KEY": key } });
+        let text = json!({ "mcpServers": { "probe": server } }).to_string();
+        std::fs::write(home.path("mcp.json"), text).unwrap();
+    };
+    servers("one", "key-of-the-probe-1");
+    home.run(&run).await.expect(0);
+    let header = std::fs::read_to_string(home.path("out/header.json")).unwrap();
+    assert!(header.contains("\"probe\"") && !header.contains("key-of-the-probe"), "{header}");
+    // A new key is no other server.
+    servers("one", "key-of-the-probe-2");
+    home.run(&run).await.expect(0);
+    servers("two", "key-of-the-probe-2");
+    for again in [&run[..], &["resume", "out"]] {
+        let said = home.run(again).await.expect(2);
+        assert!(said.stderr.contains("servers.probe.args: ["), "{}", said.stderr);
+    }
+    std::fs::remove_file(home.path("mcp.json")).unwrap();
+    let said = home.run(&run).await.expect(2);
+    assert!(
+        said.stderr.contains("servers.probe: {") && said.stderr.contains("null asked for"),
+        "{}",
+        said.stderr
+    );
+    // The header of a version that did not keep them says nothing about them.
+    let mut header: Value = serde_json::from_str(&header).unwrap();
+    header.as_object_mut().unwrap().remove("servers").unwrap();
+    std::fs::write(home.path("out/header.json"), header.to_string()).unwrap();
     home.run(&run).await.expect(0);
 }
 

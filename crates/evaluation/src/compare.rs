@@ -106,7 +106,7 @@ fn differing_settings(a: &Header, b: &Header) -> Option<String> {
     let differing: Vec<String> = a
         .mismatches(b)
         .into_iter()
-        .filter(|mismatch| mismatch.what.starts_with("config."))
+        .filter(|mismatch| ["config.", "servers."].iter().any(|part| mismatch.what.starts_with(part)))
         .map(|mismatch| {
             format!(
                 "{} ({} and {})",

@@ -264,6 +264,7 @@ impl Suite {
             provider: client.provider_name().to_owned(),
             model: client.model().to_owned(),
             config,
+            servers: Some(pipeline.server_identities()),
             judge: judge.identity(),
             prices: prices(client),
             git,

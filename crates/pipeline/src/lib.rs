@@ -15,6 +15,7 @@ mod replay;
 mod resume;
 mod run;
 pub mod scrub;
+mod server_identity;
 mod servers;
 pub mod signals;
 mod surroundings;

@@ -44,7 +44,7 @@ const OUTSIDE: Stamp<'static> = Stamp { pass: 0, turn: 0, agent: "main" };
 pub struct Pipeline {
     resolved: Resolved,
     places: Places,
-    configured: Vec<ServerSpec>,
+    pub(crate) configured: Vec<ServerSpec>,
     configured_in: String,
     client: LlmClient,
     /// What requests to models wait for, the tools' own among them.

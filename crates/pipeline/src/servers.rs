@@ -79,8 +79,7 @@ impl Wiring<'_> {
             .iter()
             .map(|(name, role)| (format!("agent.sub_agents.{name}.tools"), name.clone(), role));
         let roles: Vec<_> = std::iter::once(main).chain(others).collect();
-        let is_named = |spec: &ServerSpec| roles.iter().any(|(.., role)| role.tools.contains(&spec.name));
-        let use_configured = !self.configured.iter().any(is_named);
+        let use_configured = !names_any(self.config, self.configured);
         let asks_for_docs = !self.docs.is_empty() || !self.config.tools.library.docs.is_empty();
         let mut servers = Servers::default();
         for (key, name, role) in &roles {
@@ -298,6 +297,25 @@ pub fn nearest_name<'a>(written: &str, known: impl IntoIterator<Item = &'a str>)
         .filter(|(distance, name)| *distance <= name.len().max(written.len()) / 3)
         .min()
         .map(|(_, name)| name)
+}
+
+/// The configured servers that agents use: those that an agent names, or all where none is named.
+pub(crate) fn configured_in_use<'a>(
+    config: &'a FathomConfig,
+    configured: &'a [ServerSpec],
+) -> impl Iterator<Item = &'a ServerSpec> {
+    let all = !names_any(config, configured);
+    configured.iter().filter(move |spec| is_named(config, spec) || (all && !is_switched_off(spec)))
+}
+
+fn names_any(config: &FathomConfig, configured: &[ServerSpec]) -> bool {
+    configured.iter().any(|spec| is_named(config, spec))
+}
+
+fn is_named(config: &FathomConfig, spec: &ServerSpec) -> bool {
+    let agent = &config.agent;
+    let mut roles = std::iter::once(&agent.main_agent).chain(agent.sub_agents.values());
+    roles.any(|role| role.tools.contains(&spec.name))
 }
 
 fn is_switched_off(spec: &ServerSpec) -> bool {

@@ -326,6 +326,7 @@ fn header(
         provider: IMPORTED.to_owned(),
         model,
         config: json!({}),
+        servers: None,
         judge: Identity { judge: judges.into_iter().collect::<Vec<_>>().join(", "), ..Identity::default() },
         prices: Map::new(),
         git: None,

@@ -39,6 +39,10 @@ pub struct Header {
     /// The agent's configuration and that of the model, without secrets; what is read from the tasks; and the templates
     /// of the agent's prompts, each with the hexadecimal SHA-256 of its text.
     pub config: Value,
+    /// The servers of `mcp.json` that runs use, as [`pipeline::Pipeline::server_identities`] tells them apart; none
+    /// where that was not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub servers: Option<Map<String, Value>>,
     /// Who judges.
     pub judge: Identity,
     /// Prices of the model, US dollars for a million tokens, where they are known.
@@ -137,7 +141,7 @@ impl Header {
             ("model", self.model.as_str().into(), asked.model.as_str().into()),
         ];
         for (what, there, asked) in pairs {
-            differences(what, &there, &asked, &mut found);
+            differences(what, &there, &asked, &|_| true, &mut found);
         }
         if self.task_ids != asked.task_ids {
             found.push(Mismatch {
@@ -146,21 +150,32 @@ impl Header {
                 asked: format!("{} tasks", asked.task_ids.len()),
             });
         }
-        differences("config", &self.config, &asked.config, &mut found);
+        let is_setting = |key: &str| !is_secret_name(key) && key != "base_url";
+        differences("config", &self.config, &asked.config, &is_setting, &mut found);
+        if let (Some(there), Some(asked)) = (&self.servers, &asked.servers) {
+            let [there, asked] = [there, asked].map(|servers| Value::Object(servers.clone()));
+            differences("servers", &there, &asked, &|_| true, &mut found);
+        }
         found
     }
 }
 
-/// Every leaf that differs.
-fn differences(what: &str, there: &Value, asked: &Value, found: &mut Vec<Mismatch>) {
+/// Every leaf that differs, below keys that are compared.
+fn differences(
+    what: &str,
+    there: &Value,
+    asked: &Value,
+    is_compared: &dyn Fn(&str) -> bool,
+    found: &mut Vec<Mismatch>,
+) {
     match (there, asked) {
         (Value::Object(left), Value::Object(right)) => {
             let mut keys: Vec<&String> = left.keys().chain(right.keys()).collect();
             keys.sort_unstable();
             keys.dedup();
-            for key in keys.into_iter().filter(|key| !is_secret_name(key) && *key != "base_url") {
+            for key in keys.into_iter().filter(|key| is_compared(key)) {
                 let value = |object: &Map<String, Value>| object.get(key).cloned().unwrap_or(Value::Null);
-                differences(&format!("{what}.{key}"), &value(left), &value(right), found);
+                differences(&format!("{what}.{key}"), &value(left), &value(right), is_compared, found);
             }
         }
         _ if there == asked => {}
