@@ -140,7 +140,7 @@ pub fn load_bytes(
     folder: Option<&Path>,
     reading: Reading<'_>,
 ) -> Result<Dataset, DatasetError> {
-    let sha256 = crate::hexadecimal(&Sha256::digest(&bytes));
+    let sha256 = hex::encode(Sha256::digest(&bytes));
     let (mut tasks, mut bad, mut ids) = (Vec::new(), Vec::new(), BTreeSet::new());
     for record in records::records_of(name, bytes)? {
         let task = record.and_then(|record| {

@@ -219,7 +219,7 @@ fn of_task(id: &str) -> String {
     if name == id {
         return name;
     }
-    let digest = crate::hexadecimal(&Sha256::digest(id.as_bytes()));
+    let digest = hex::encode(Sha256::digest(id.as_bytes()));
     format!("{name}-{}", digest.get(..8).unwrap_or_default())
 }
 

@@ -16,7 +16,6 @@ use sha2::{Digest as _, Sha256};
 pub use attachments::BadFile;
 
 use crate::dataset::{self, Dataset, DatasetError, Reading, Task};
-use crate::hexadecimal;
 use crate::judge::{Judge, JudgeError, JudgePrompt, ModelJudge, Procedure, PromptError, procedure};
 use crate::run::{DatasetFacts, GitFacts, HEADER_SCHEMA, Header, Invocation, samples_in_order};
 use crate::sample::{Row, SampleId};
@@ -296,7 +295,7 @@ fn prompts(conf: &ConfTree) -> Map<String, Value> {
         .filter(|name| name.ends_with(".md") && name != "README.md" && !name.starts_with("judge/"))
         .filter_map(|name| {
             let file = conf.read("prompts", &name).ok().flatten()?;
-            Some((name, hexadecimal(&Sha256::digest(&file.bytes)).into()))
+            Some((name, hex::encode(Sha256::digest(&file.bytes)).into()))
         })
         .collect()
 }

@@ -247,7 +247,7 @@ impl RunLog {
     /// Writes a blob unless it is there already, so that the same text is kept once. A blob has its name only when it
     /// is whole.
     fn keep_blob(&self, bytes: &[u8]) -> io::Result<String> {
-        let name = hex(&Sha256::digest(bytes));
+        let name = hex::encode(Sha256::digest(bytes));
         let path = self.blobs.join(&name);
         let is_there = std::fs::metadata(&path).is_ok_and(|facts| facts.len() == bytes.len() as u64);
         if !is_there {
@@ -304,17 +304,6 @@ impl Syncer {
         let _ = self.thread.join();
         tracing::debug!(syncs = self.syncs.load(Ordering::Relaxed), "the run's log is closed");
     }
-}
-
-/// Lower-case hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
-    text
 }
 
 #[cfg(test)]

@@ -365,7 +365,7 @@ pub(crate) fn prompt_digests(resolved: &Resolved) -> BTreeMap<String, String> {
     let mut digests = BTreeMap::new();
     for entry in resolved.conf.list("prompts") {
         if let Ok(Some(file)) = resolved.conf.read("prompts", &entry.name) {
-            let digest = crate::log::hex(&sha2::Sha256::digest(&file.bytes));
+            let digest = hex::encode(sha2::Sha256::digest(&file.bytes));
             digests.insert(entry.name, digest.get(..16).unwrap_or_default().to_owned());
         }
     }

@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::config::is_secret_name;
-use crate::log::hex;
 use crate::run::Pipeline;
 use crate::servers::configured_in_use;
 
@@ -77,7 +76,7 @@ fn args_of(args: &[String], redacted: &dyn Fn(&str) -> String) -> Vec<Value> {
 /// Enough to see that two texts differ, too little to find one out.
 fn digest(text: &str) -> String {
     const DIGITS: usize = 8;
-    hex(&Sha256::digest(text.as_bytes())).get(..DIGITS).unwrap_or_default().to_owned()
+    hex::encode(Sha256::digest(text.as_bytes())).get(..DIGITS).unwrap_or_default().to_owned()
 }
 
 /// Scheme and host of an address, without what could be a key.

@@ -241,15 +241,9 @@ impl Wiring<'_> {
             network: (config.network == PythonNetwork::Proxy).then(|| egress.clone()),
             egress: Some(egress),
             downloads: Some(self.run_dir.join("files")),
+            limits: config.limits.clone(),
             ..PythonOptions::default()
         };
-        options.limits.memory = config.limits.memory;
-        options.limits.total_memory = config.limits.total_memory;
-        options.limits.processes = config.limits.processes;
-        options.limits.file_size = config.limits.file_size;
-        options.limits.disk = config.limits.disk;
-        options.limits.processor_seconds = config.limits.processor_seconds;
-        options.limits.open_files = config.limits.open_files;
         options.lifetime = seconds(config.lifetime, options.lifetime);
         Ok(options)
     }

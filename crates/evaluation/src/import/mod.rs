@@ -281,7 +281,7 @@ fn header(
     let facts = dataset.map_or_else(
         || DatasetFacts {
             file: source.folder.display().to_string(),
-            sha256: crate::hexadecimal(&Sha256::digest(kept.text.as_bytes())),
+            sha256: hex::encode(Sha256::digest(kept.text.as_bytes())),
             tasks: ids.len(),
             bad_records: 0,
             without_files: 0,

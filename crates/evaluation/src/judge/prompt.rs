@@ -34,7 +34,7 @@ impl JudgePrompt {
         environment
             .add_template_owned("judge".to_owned(), template.to_owned())
             .map_err(|error| failed(error.to_string()))?;
-        let sha256 = crate::hexadecimal(&Sha256::digest(template.as_bytes()));
+        let sha256 = hex::encode(Sha256::digest(template.as_bytes()));
         let prompt = Self { environment, file: file.to_owned(), sha256 };
         let marks = ["\u{1}question\u{1}", "\u{1}answer\u{1}", "\u{1}response\u{1}"];
         let tried = prompt.render(marks[0], marks[1], marks[2])?;

@@ -59,7 +59,7 @@ pub fn run_folder(sample: &SampleId) -> String {
     if plain == *id {
         return format!("{plain}-e{}", sample.epoch);
     }
-    let digest = crate::hexadecimal(&Sha256::digest(id.as_bytes()));
+    let digest = hex::encode(Sha256::digest(id.as_bytes()));
     format!("{plain}-{}-e{}", digest.get(..8).unwrap_or_default(), sample.epoch)
 }
 

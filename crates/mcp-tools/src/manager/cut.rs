@@ -74,10 +74,7 @@ fn cut_blocks(blocks: Vec<ContentBlock>, limit: usize, note: &str) -> Vec<Conten
 
 /// Writes a blob under its sha256, whole or not at all.
 fn keep(folder: &Path, whole: &[u8]) -> std::io::Result<PathBuf> {
-    let mut name = String::with_capacity(64);
-    for byte in Sha256::digest(whole) {
-        name.push_str(&format!("{byte:02x}"));
-    }
+    let name = hex::encode(Sha256::digest(whole));
     let path = folder.join(&name);
     if path.exists() {
         return Ok(path);

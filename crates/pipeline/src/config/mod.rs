@@ -86,8 +86,8 @@ pub use redact::is_secret_name;
 pub(crate) use redact::{without_password, without_query_secrets};
 pub use resolve::{ConfigSources, Provenance, Resolved, resolve};
 pub use tools::{
-    BUILT_IN_SERVERS, LONGEST_CALL_LIMIT, LibraryConfig, PythonBackend, PythonConfig, PythonLimits,
-    PythonNetwork, ReadingConfig, Sandbox, ServerLimits, ToolModelsConfig, ToolsConfig, VideoForm,
+    BUILT_IN_SERVERS, LONGEST_CALL_LIMIT, LibraryConfig, PythonBackend, PythonConfig, PythonNetwork,
+    ReadingConfig, Sandbox, SandboxLimits, ServerLimits, ToolModelsConfig, ToolsConfig, VideoForm,
 };
 
 /// The whole configuration.

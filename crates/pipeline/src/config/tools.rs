@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+pub use mcp_tools::servers::python::SandboxLimits;
 use serde::{Deserialize, Serialize};
 
 use super::egress::EgressConfig;
@@ -109,8 +110,8 @@ pub struct PythonConfig {
     pub most_sandboxes: usize,
     /// Seconds without a call after which a sandbox ends.
     pub lifetime: f64,
-    /// What a process may use up.
-    pub limits: PythonLimits,
+    /// What a sandbox may use up.
+    pub limits: SandboxLimits,
 }
 
 impl Default for PythonConfig {
@@ -123,41 +124,7 @@ impl Default for PythonConfig {
             output_limit: 20_000,
             most_sandboxes: 16,
             lifetime: 1800.0,
-            limits: PythonLimits::default(),
-        }
-    }
-}
-
-/// What a process of the Python servers may use up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct PythonLimits {
-    /// Bytes of memory.
-    pub memory: u64,
-    /// Bytes of memory that all processes of a sandbox have in use together, where control groups can be made.
-    pub total_memory: u64,
-    /// Processes and threads at a time.
-    pub processes: u64,
-    /// Bytes of the largest file.
-    pub file_size: u64,
-    /// Bytes on disk that all files of a sandbox may take.
-    pub disk: u64,
-    /// Seconds of processor time.
-    pub processor_seconds: u64,
-    /// Files open at a time.
-    pub open_files: u64,
-}
-
-impl Default for PythonLimits {
-    fn default() -> Self {
-        Self {
-            memory: 4 << 30,
-            total_memory: 4 << 30,
-            processes: 64,
-            file_size: 1 << 30,
-            disk: 4 << 30,
-            processor_seconds: 3600,
-            open_files: 512,
+            limits: SandboxLimits::default(),
         }
     }
 }

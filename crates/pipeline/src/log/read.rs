@@ -10,7 +10,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::stored::{self, Broken, Sources};
-use super::{BLOBS_NAME, LOG_NAME, hex};
+use super::{BLOBS_NAME, LOG_NAME};
 
 /// How much of a bad line an error shows.
 const EXCERPT_CHARACTERS: usize = 80;
@@ -295,7 +295,7 @@ impl Sources for Read<'_> {
             };
             Broken::MissingBlob(shown(), problem)
         })?;
-        if text.len() as u64 != bytes || hex(&Sha256::digest(&text)) != name {
+        if text.len() as u64 != bytes || hex::encode(Sha256::digest(&text)) != name {
             return Err(Broken::DamagedBlob(shown()));
         }
         String::from_utf8(text).map_err(|_| Broken::DamagedBlob(shown()))

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{MAIN, Start, cost, millis, start};
-use crate::log::{RunRecord, hex};
+use crate::log::RunRecord;
 
 const INTERNAL: u8 = 1;
 const CLIENT: u8 = 3;
@@ -293,7 +293,7 @@ impl<'a> Spans<'a> {
 
 /// An id that is the same each time a run is exported: so many hexadecimal digits.
 fn digest(run_id: &str, key: &str, digits: usize) -> String {
-    let mut id = hex(&Sha256::digest(format!("{run_id}\n{key}")));
+    let mut id = hex::encode(Sha256::digest(format!("{run_id}\n{key}")));
     id.truncate(digits);
     id
 }

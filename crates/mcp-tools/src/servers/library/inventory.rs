@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use super::collection::{Collection, Document, Source};
 use super::error::LibraryError;
 use super::folder::{self, File, FolderLimits};
-use super::manifest::{Entry, Manifest, Skip, Stamp, hex, sha256_hex};
+use super::manifest::{Entry, Manifest, Skip, Stamp, sha256_hex};
 
 /// Bytes of a document id.
 const ID_LIMIT: usize = 4096;
@@ -258,7 +258,7 @@ fn content_hash(document: &Document) -> String {
         hasher.update(part.len().to_le_bytes());
         hasher.update(part);
     }
-    hex(&hasher.finalize())
+    hex::encode(hasher.finalize())
 }
 
 /// Ids are terms of the index, which have a limit.

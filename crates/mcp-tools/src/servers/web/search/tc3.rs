@@ -2,8 +2,6 @@
 //!
 //! Decides what is signed and how the header reads. Keys are derived for one day and one service.
 
-use std::fmt::Write as _;
-
 use ring::{digest, hmac};
 
 /// Part of what is signed.
@@ -28,28 +26,20 @@ pub(super) fn authorization(call: &Call<'_>, id: &str, key: &str) -> String {
     let canonical = format!(
         "POST\n/\n\ncontent-type:{CONTENT_TYPE}\nhost:{}\n\n{SIGNED}\n{}",
         call.host,
-        hex(digest::digest(&digest::SHA256, call.body).as_ref())
+        hex::encode(digest::digest(&digest::SHA256, call.body))
     );
     let scope = format!("{date}/{}/tc3_request", call.service);
-    let hashed = hex(digest::digest(&digest::SHA256, canonical.as_bytes()).as_ref());
+    let hashed = hex::encode(digest::digest(&digest::SHA256, canonical.as_bytes()));
     let to_sign = format!("TC3-HMAC-SHA256\n{}\n{scope}\n{hashed}", call.timestamp);
     let derived = [date.as_str(), call.service, "tc3_request"]
         .iter()
         .fold(format!("TC3{key}").into_bytes(), |key, part| sign(&key, part.as_bytes()));
-    let signature = hex(&sign(&derived, to_sign.as_bytes()));
+    let signature = hex::encode(sign(&derived, to_sign.as_bytes()));
     format!("TC3-HMAC-SHA256 Credential={id}/{scope}, SignedHeaders={SIGNED}, Signature={signature}")
 }
 
 fn sign(key: &[u8], message: &[u8]) -> Vec<u8> {
     hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), message).as_ref().to_vec()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]
