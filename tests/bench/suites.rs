@@ -14,6 +14,9 @@ async fn our_own_suite_runs_offline() {
     let report = home.report("smoke");
     assert_eq!(report["header"]["judge"]["judge"], "mock");
     assert_eq!(report["accuracy"]["samples"], 6);
+    // The reader asks nobody, and that costs nothing.
+    assert_eq!(report["effort"]["cost_usd"].as_f64(), Some(0.0));
+    assert_eq!(report["header"]["prices"], json!({"input": 0.0, "output": 0.0, "cache_read": 0.0}));
     assert!(report["accuracy"]["mean"].as_f64().unwrap() >= 0.5, "{report}");
     // Once more: everything is done.
     home.run(&arguments).await.expect(0);
@@ -39,6 +42,8 @@ async fn figures_over_epochs_levels_and_exports() {
     assert_eq!(report["groups"].as_array().unwrap().len(), 2);
     assert_eq!(report["pass"].as_array().unwrap().len(), 2);
     assert_eq!(report["effort"]["tokens"].as_f64(), Some(330.0));
+    // Nobody knows what this model costs.
+    assert!(report["effort"]["cost_usd"].is_null() && report["header"]["prices"] == json!({}), "{report}");
 
     let chats = home.run(&["export", "out", "--to", "chatml"]).await.expect(0).stdout;
     assert_eq!(chats.lines().count(), 12);

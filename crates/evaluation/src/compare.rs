@@ -68,7 +68,7 @@ pub fn compare(first: (&Header, &[Row]), second: (&Header, &[Row])) -> Compariso
         runs: [first.0, second.0].map(|header| RunName {
             suite: header.suite.clone(),
             model: header.model.clone(),
-            judge: judge_words(header),
+            judge: header.judge.to_string(),
         }),
         paired,
         only_first: left.keys().filter(|task| !right.contains_key(*task)).count(),
@@ -77,10 +77,6 @@ pub fn compare(first: (&Header, &[Row]), second: (&Header, &[Row])) -> Compariso
         losses: rest.into_iter().filter(|task| task.first < task.second).collect(),
         warnings: warnings(first, second),
     }
-}
-
-fn judge_words(header: &Header) -> String {
-    format!("{} {}", header.judge.judge, header.judge.model).trim().to_owned()
 }
 
 fn means(rows: &[Row]) -> BTreeMap<&str, f64> {
@@ -139,8 +135,7 @@ fn warnings(first: (&Header, &[Row]), second: (&Header, &[Row])) -> Vec<String> 
     if a.judge != b.judge {
         warnings.push(format!(
             "the judges differ: {} and {}; judge one of the runs again with fathom-bench score",
-            judge_words(a),
-            judge_words(b)
+            a.judge, b.judge
         ));
     }
     if a.epochs != b.epochs {

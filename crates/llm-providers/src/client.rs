@@ -70,9 +70,10 @@ impl LlmClient {
             .max_context_length
             .or_else(|| provider.capabilities().context_length)
             .unwrap_or(UNKNOWN_CONTEXT);
+        let config = LlmConfig { price: config.price.or(provider.price()), ..config.clone() };
         Self(Arc::new(Inner {
             provider,
-            config: config.clone(),
+            config,
             endpoint: Arc::new(endpoint),
             max_context_length,
             counter: Arc::new(counter),
@@ -162,7 +163,7 @@ impl LlmClient {
         self.0.config.max_tokens
     }
 
-    /// The configuration, with everything filled in that the provider's data knows.
+    /// The configuration, with everything filled in that the provider or its data knows.
     #[must_use]
     pub fn config(&self) -> &LlmConfig {
         &self.0.config

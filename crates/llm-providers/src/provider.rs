@@ -12,7 +12,7 @@ use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::LlmError;
+use crate::{LlmError, Price};
 
 /// One request to a model. Cheap to clone: the content is shared.
 #[derive(Debug, Clone)]
@@ -110,6 +110,12 @@ pub trait Provider: Send + Sync {
     /// How its tokens are counted.
     fn tokenizer(&self) -> Tokenizer {
         Tokenizer::default()
+    }
+
+    /// What its tokens cost, where the provider itself knows; `llm.price` takes its place. A price that nobody knows is
+    /// none, and not 0.
+    fn price(&self) -> Option<Price> {
+        None
     }
 
     /// One try: no retries, no limits of time.

@@ -46,10 +46,7 @@ pub(crate) async fn status(arguments: &StatusArgs) -> anyhow::Result<Exit> {
 fn picture(arguments: &StatusArgs, report: &Report, rows: &[Row]) -> Picture {
     let header = &report.header;
     let mut picture = Picture {
-        title: format!(
-            "{} · {} ({}) · judge {}",
-            header.suite, header.model, header.provider, header.judge.judge
-        ),
+        title: format!("{} · {} ({}) · judge {}", header.suite, header.model, header.provider, header.judge),
         total: report.selected,
         any_of: header.stop_on_pass.and_then(|epochs| usize::try_from(epochs).ok()),
         pace: pace(rows),

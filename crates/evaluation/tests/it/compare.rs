@@ -68,6 +68,7 @@ fn what_makes_a_comparison_doubtful_is_said() {
         (json!({"task_ids": ["a", "b"]}), "different tasks of the dataset were selected"),
         (json!({"config": {"agent": {"keep_tool_result": 2}}}), "agent.keep_tool_result ("),
         (json!({"judge": {"model": "other"}}), "the judges differ"),
+        (json!({"judge": {"votes": 3}}), "equivalence gpt-4.1-2025-04-14 (3 votes)"),
         (json!({"judge": {"prompt_sha256": "ff"}}), "the judges differ"),
         (json!({"stop_on_pass": 2}), "its means are too high"),
     ] {

@@ -26,7 +26,7 @@ use core_protocol::{Completion, ContentBlock, FinishReason, Message, Role, Usage
 use futures_util::StreamExt;
 use futures_util::stream;
 
-use crate::{Capabilities, ChatRequest, EventStream, LlmError, Provider, StreamEvent, Tokenizer};
+use crate::{Capabilities, ChatRequest, EventStream, LlmError, Price, Provider, StreamEvent, Tokenizer};
 
 /// What to tell whoever runs without a model: what this is, and how to plug a real one in.
 pub const BANNER: &str = "\
@@ -61,6 +61,11 @@ impl Provider for ReaderProvider {
 
     fn tokenizer(&self) -> Tokenizer {
         Tokenizer::QuarterOfBytes
+    }
+
+    /// Nobody is asked, so nothing is paid.
+    fn price(&self) -> Option<Price> {
+        Some(Price::default())
     }
 
     async fn stream(&self, request: &ChatRequest) -> Result<EventStream, LlmError> {

@@ -102,6 +102,9 @@ fn windows_and_prices_come_from_the_data() {
     );
     check("{provider: qwen, base_url: 'http://h/v1', model_name: something}", 65_536, None);
     check("{provider: deepseek, api_key: k}", 131_072, Some(0.7));
+    // Whoever is paid by nobody says so; a price that is set stands all the same.
+    check("{provider: reader}", 65_536, Some(0.0));
+    check("{provider: reader, price: {input: 1, output: 2}}", 65_536, Some(3.0));
 }
 
 #[test]
