@@ -23,6 +23,13 @@ async fn refusing(
     .await
 }
 
+/// The log of a sample.
+fn events(home: &Home, row: &Value) -> Vec<Value> {
+    let log = home.path("out").join(row["run_dir"].as_str().unwrap()).join("events.jsonl");
+    let text = std::fs::read_to_string(log).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
 #[tokio::test]
 async fn waiting_does_not_end_a_sample() {
     // The call that was refused waits for its retry, the other one for the limiter that they share.
@@ -39,6 +46,36 @@ async fn waiting_does_not_end_a_sample() {
         assert_eq!(row["state"], "answered", "{row}");
         assert!(wall > 2500 && working < 2500, "{row}");
     }
+}
+
+#[tokio::test]
+async fn tools_that_wait_for_the_limiter_do_not_work() {
+    // The agent's turn, the question of its tool, which is refused at first, and the turns that are left.
+    let call = "<use_mcp_tool>\n<server_name>tool-reasoning</server_name>\n<tool_name>reasoning</tool_name>\n\
+                <arguments>\n{\"question\": \"How many?\"}\n</arguments>\n</use_mcp_tool>";
+    let server = refusing(1, "1", move |asked, request| match asked {
+        0 => Reply::text(call),
+        2 => Reply::text("One."),
+        _ => reply_to(request),
+    })
+    .await;
+    let home = Home::with_model(&server).set("agent.main_agent.tools=[tool-reasoning]");
+    let same_server = format!(
+        "REASONING_BASE_URL={}\nREASONING_MODEL_NAME=scripted\nREASONING_API_KEY=test-key-0123456789\n",
+        server.base_url()
+    );
+    std::fs::write(home.path(".env"), same_server).unwrap();
+    let tasks = home.tasks(2);
+    let arguments = ["run", tasks.to_str().unwrap(), "--task", "1", "--judge", "mock", "--out", "out"];
+    home.run(&arguments).await.expect(0);
+    let rows = home.rows("out");
+    let row = rows.first().unwrap();
+    assert_eq!((row["state"].as_str(), row["tool_calls"].as_u64()), (Some("answered"), Some(1)), "{row}");
+    assert_eq!(server.requests().len(), 5);
+    let waited = row["wall_ms"].as_u64().unwrap() - row["working_ms"].as_u64().unwrap();
+    let told = events(&home, row).into_iter().find(|event| event["type"] == "tools_waited").unwrap();
+    let told = told["ms"].as_u64().unwrap();
+    assert!(told >= 1000 && waited >= told, "{told} ms were told: {row}");
 }
 
 #[tokio::test]
@@ -90,12 +127,7 @@ async fn both_are_remembered_by_a_run_that_is_gone_on_with() {
         (Some("limit"), Some("working_time")),
         "{row}"
     );
-    let log = home.path("out").join(row["run_dir"].as_str().unwrap()).join("events.jsonl");
-    let events: Vec<Value> = std::fs::read_to_string(log)
-        .unwrap()
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let events = events(&home, row);
     let waited = events.iter().find(|event| event["type"] == "llm_waited").unwrap();
     assert_eq!(waited["ms"].as_u64().unwrap() / 100, 20);
     // The second of work before the interruption counts, the two of waiting do not: the model was asked once more, and

@@ -170,6 +170,12 @@ pub enum EventBody {
         /// How long.
         ms: u64,
     },
+    /// Tools that ask a model waited for a limiter, and nothing else was at work meanwhile. Told when the calls of a turn
+    /// have ended.
+    ToolsWaited {
+        /// How long.
+        ms: u64,
+    },
     /// A call gave no usable reply, its retries spent.
     LlmFailed {
         /// The call.

@@ -24,7 +24,7 @@ use llm_providers::{Environment, LlmClient, LlmConfig, ToolProtocol};
 use mcp_tools::ToolOutcome;
 use orchestrator::journal::NoJournal;
 use orchestrator::{
-    Agent, AgentConfig, AgentRole, Driver, EventSink, Finding, Machine, ModelFacts, Prompts, Setup,
+    Agent, AgentConfig, AgentRole, Driver, EventSink, Finding, Machine, ModelFacts, Prompts, RunClock, Setup,
     SinkError, Stamp, Task, Tools,
 };
 use serde_json::{Map, Value, json};
@@ -137,6 +137,7 @@ async fn run(client: &LlmClient, turns: u32, progress: &AtomicU32) -> core_proto
         limits: config.limits,
         agent: "main",
         started: Instant::now(),
+        clock: RunClock::default(),
         sub_agents: None,
     };
     driver.drive(&mut machine).await

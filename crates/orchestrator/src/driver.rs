@@ -17,7 +17,7 @@ use tracing::Instrument as _;
 
 use crate::config::RunLimits;
 use crate::journal::{Journal, Known, NextTools, Verdict};
-use crate::ledger::{Figures, Ledger, Waiting};
+use crate::ledger::Ledger;
 use crate::limits::{self, LimitHit};
 use crate::machine::state::{Executor, PlannedCall};
 use crate::machine::{
@@ -25,6 +25,7 @@ use crate::machine::{
     ModelReply, Step, ToolReport,
 };
 use crate::ports::{EventSink, Model, SinkError, Stamp, Tools};
+use crate::run_clock::{RunClock, Waiting};
 use crate::spans;
 use crate::sub_agents::SubAgents;
 use clock::Interruption;
@@ -53,6 +54,8 @@ pub struct Driver<'a> {
     pub agent: &'a str,
     /// When the run began.
     pub started: Instant,
+    /// What it waits for; tools that ask a model tell it what they wait for themselves.
+    pub clock: RunClock,
     /// What the agents work with that it can hand subtasks to.
     pub sub_agents: Option<&'a dyn SubAgents>,
 }
@@ -66,7 +69,7 @@ impl Driver<'_> {
 
     async fn driven(&self, machine: &mut Machine) -> RunSummary {
         let ledger = Ledger::new(machine.state());
-        ledger.waited(Waiting::Limiter, self.journal.held_back());
+        self.clock.waited(Waiting::Limiter, self.journal.held_back());
         if let Err(error) = self.drive_to_end(machine, &ledger).await {
             machine.fail(ErrorReport {
                 kind: "io".into(),
@@ -76,7 +79,7 @@ impl Driver<'_> {
             // The log is what failed; the events that remain have nowhere to go.
             machine.take_events();
         }
-        self.summary(machine, &ledger.figures())
+        self.summary(machine, &ledger)
     }
 
     pub(crate) async fn drive_to_end(&self, machine: &mut Machine, ledger: &Ledger) -> Result<(), SinkError> {
@@ -142,7 +145,7 @@ impl Driver<'_> {
         let id = call.call;
         match self.journal.model_call(self.agent, id) {
             Known::Ended(answer, ms) => {
-                ledger.waited(Waiting::Model, Duration::from_millis(ms));
+                self.clock.waited(Waiting::Model, Duration::from_millis(ms));
                 match answer {
                     Ok(reply) => {
                         self.spend(ledger, reply.completion.usage, reply.discarded);
@@ -169,7 +172,7 @@ impl Driver<'_> {
         let (mut told, mut held_back) = (Ok(()), None);
         let mut observer = |event: CallEvent<'_>| {
             held_back = match event {
-                CallEvent::Waiting => Some(ledger.wait(Waiting::Limiter)),
+                CallEvent::Waiting => Some(self.clock.wait(Waiting::Limiter)),
                 CallEvent::Waited { .. } => None,
                 _ => held_back.take(),
             };
@@ -183,7 +186,7 @@ impl Driver<'_> {
             }
             self.client.complete(&request, &mut observer).await
         };
-        let waiting = ledger.wait(Waiting::Model);
+        let waiting = self.clock.wait(Waiting::Model);
         let span = spans::chat(id);
         let result = self.unless_interrupted(machine.in_loop(), ledger, talk.instrument(span.clone())).await;
         drop((held_back, waiting));
@@ -259,7 +262,11 @@ impl Driver<'_> {
                 None
             }
         };
-        ledger.waited(Waiting::Tools, Duration::from_millis(replayed.load(Ordering::Relaxed)));
+        self.clock.waited(Waiting::Tools, Duration::from_millis(replayed.load(Ordering::Relaxed)));
+        let waited = self.clock.take_untold();
+        if waited >= Duration::from_millis(1) {
+            self.tell(position, EventBody::ToolsWaited { ms: millis(waited) })?;
+        }
         let (told, kept) = std::mem::replace(
             &mut *told.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
             (Vec::new(), Ok(())),
@@ -304,7 +311,7 @@ impl Driver<'_> {
             Known::Begun | Known::Nothing | Known::GivenUp => {}
         }
         let began = Instant::now();
-        let _waiting = ledger.wait(Waiting::Tools);
+        let _waiting = self.clock.wait(Waiting::Tools);
         let span = spans::tool(&call.id, &call.server, &call.tool);
         let work = self.tools.call(&call.server, &call.tool, call.arguments.clone(), stop);
         let outcome = work.instrument(span.clone()).await;
@@ -370,7 +377,8 @@ impl Driver<'_> {
         self.sink.emit(Stamp { pass, turn, agent: self.agent }, body)
     }
 
-    fn summary(&self, machine: &Machine, figures: &Figures) -> RunSummary {
+    fn summary(&self, machine: &Machine, ledger: &Ledger) -> RunSummary {
+        let (figures, times) = (ledger.figures(), self.clock.times());
         let state = machine.state();
         let mut tool_calls = state.tool_calls.clone();
         tool_calls.total += figures.nested_calls.total;
@@ -398,10 +406,10 @@ impl Driver<'_> {
             usage: figures.usage,
             cost_usd: (figures.priced && !figures.unpriced).then_some(figures.cost),
             wall_ms: millis(wall),
-            llm_ms: millis(figures.llm),
-            tool_ms: millis(figures.tools),
-            overhead_ms: millis(wall.saturating_sub(figures.llm).saturating_sub(figures.tools)),
-            limiter_ms: millis(figures.limiter),
+            llm_ms: millis(times.llm),
+            tool_ms: millis(times.tools),
+            overhead_ms: millis(wall.saturating_sub(times.llm).saturating_sub(times.tools)),
+            limiter_ms: millis(times.limiter),
             failure_summaries: state.failures.clone(),
             citations: outcome.and_then(|outcome| outcome.citations.clone()),
             error: outcome.and_then(|outcome| outcome.error.clone()),

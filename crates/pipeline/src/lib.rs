@@ -28,6 +28,7 @@ pub use articles::shipped;
 pub use cassette::{CassetteChoice, CassetteReport};
 pub use error::{ErrorClass, PipelineError};
 pub use mcp_tools::servers::reading::{ReaderProcess, read_apart};
+pub use orchestrator::RunClock;
 pub use prompts::{PromptFacts, TemplatePrompts, TemplateSource};
 pub use replay::Replayed;
 pub use resume::{Interrupted, Opened, report_of};

@@ -163,6 +163,7 @@ impl Wiring<'_> {
             environment: self.environment,
             limiters: self.limiters,
             concurrency: &self.config.llm.concurrency,
+            clock: &self.clock,
         }
     }
 

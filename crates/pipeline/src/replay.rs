@@ -12,7 +12,9 @@ use core_protocol::{Message, ToolDefinition, Usage};
 use llm_providers::{CallOutcome, ChatRequest, LlmClient, LlmError};
 use mcp_tools::ToolOutcome;
 use orchestrator::journal::{Departure, JournalSink};
-use orchestrator::{CallObserver, Driver, EventSink, Machine, Model, Setup, SinkError, Stamp, Task, Tools};
+use orchestrator::{
+    CallObserver, Driver, EventSink, Machine, Model, RunClock, Setup, SinkError, Stamp, Task, Tools,
+};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -128,6 +130,7 @@ impl Pipeline {
             limits: self.config().agent.limits.clone(),
             agent: "main",
             started: Instant::now(),
+            clock: RunClock::default(),
             sub_agents: Some(&agents),
         };
         let summary = tokio::select! {
@@ -170,12 +173,14 @@ const fn is_told(body: &EventBody) -> bool {
             | EventBody::RunFinished(_)
             | EventBody::LlmRetry { .. }
             | EventBody::LlmWaited { .. }
+            | EventBody::ToolsWaited { .. }
     )
 }
 
-/// What of a summary is the same each time.
+/// What of a summary is the same each time; prices are those of today.
 fn figures(summary: &RunSummary) -> String {
     let same = RunSummary {
+        cost_usd: None,
         answer: None,
         final_text: None,
         run_dir: None,

@@ -18,7 +18,7 @@ use llm_providers::{Limiters, LlmClient, LlmError, Registry, ToolProtocol};
 use mcp_tools::{ManagerOptions, ServerSpec, ToolManager, Transport};
 use orchestrator::config::ToolCallsPerTurn;
 use orchestrator::journal::{Journal, JournalSink, NoJournal, Past};
-use orchestrator::{Driver, EventSink, Machine, ModelFacts, Setup, Stamp, Tools};
+use orchestrator::{Driver, EventSink, Machine, ModelFacts, RunClock, Setup, Stamp, Tools};
 use serde::Serialize;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -32,7 +32,7 @@ use crate::own_log;
 use crate::prompts::{PromptFacts, TemplatePrompts};
 use crate::resume::Interrupted;
 use crate::scrub::Scrubber;
-use crate::servers::Servers;
+use crate::servers::{Servers, Wiring};
 use crate::surroundings::Places;
 
 pub(crate) use opening::names_of;
@@ -274,7 +274,8 @@ impl Pipeline {
             Beginning::Again(run) => (run.record.run_id.clone(), run.record.dir.clone()),
         };
         let (docs, files) = beginning.reading();
-        let wiring = self.wiring(&docs, &run_dir, &files);
+        let clock = RunClock::default();
+        let wiring = Wiring { clock: clock.clone(), ..self.wiring(&docs, &run_dir, &files) };
         let Servers { specs, missing, agents: servers_of } =
             match self.replay.as_ref().map_or_else(|| wiring.servers(), |replay| Ok(replay.servers())) {
                 Ok(servers) => servers,
@@ -340,6 +341,7 @@ impl Pipeline {
             limits: self.resolved.config.agent.limits.clone(),
             agent: "main",
             started,
+            clock,
             sub_agents: Some(&agents),
         };
         let summary = driver.drive(&mut machine).await;

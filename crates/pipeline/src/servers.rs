@@ -13,6 +13,7 @@ use mcp_tools::servers::planner;
 use mcp_tools::servers::python::{self, PythonOptions, SandboxMode};
 use mcp_tools::servers::reading::{self, ReadingOptions};
 use mcp_tools::{DEFAULT_CALL_LIMIT, DEFAULT_START_LIMIT, InProcessServer, ServerSpec, Transport};
+use orchestrator::RunClock;
 
 use crate::agents::MAIN;
 use crate::config::{BUILT_IN_SERVERS, ConfTree, FathomConfig, PythonNetwork, Sandbox};
@@ -32,6 +33,8 @@ pub struct Wiring<'a> {
     pub config: &'a FathomConfig,
     /// What requests to models wait for, shared with whoever else asks them.
     pub limiters: &'a Limiters,
+    /// The clock of the run, which is told what its tools wait for; one of its own where there is no run.
+    pub clock: RunClock,
     /// Variables, `.env` included.
     pub environment: &'a Environment,
     /// Prompts, articles and presets.
@@ -374,6 +377,7 @@ mod tests {
         let wiring = Wiring {
             config: &config,
             limiters: &Limiters::new(),
+            clock: RunClock::default(),
             environment: &Environment::default(),
             conf: &ConfTree::default(),
             places: &places,
@@ -441,6 +445,7 @@ mod tests {
             let wiring = Wiring {
                 config,
                 limiters: &Limiters::new(),
+                clock: RunClock::default(),
                 environment: &Environment::default(),
                 conf: &ConfTree::default(),
                 places: &places,

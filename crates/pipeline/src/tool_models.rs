@@ -14,10 +14,11 @@ use core_protocol::{
     parse_reply,
 };
 use llm_providers::{
-    ChatRequest, ConcurrencyConfig, Environment, Limiters, LlmClient, LlmConfig, LlmError, Registry,
-    RetryConfig, Secret,
+    CallEvent, ChatRequest, ConcurrencyConfig, Environment, Limiters, LlmClient, LlmConfig, LlmError,
+    Registry, RetryConfig, Secret,
 };
 use mcp_tools::{Media, ModelAnswer, ModelError, ModelQuestion, ToolModel};
+use orchestrator::RunClock;
 
 /// Tries of one question: a tool's call has less time than a turn of the agent.
 const MOST_TRIES: u32 = 4;
@@ -29,6 +30,8 @@ const LONGEST: f64 = 240.0;
 struct ToolClient {
     client: LlmClient,
     starts_in_thinking: bool,
+    /// Of the run whose tools ask.
+    clock: RunClock,
     /// Whether it is not sent videos, because it has refused one.
     refuses_videos: AtomicBool,
 }
@@ -42,6 +45,8 @@ pub struct Around<'a> {
     pub limiters: &'a Limiters,
     /// By which rules, where nobody has asked that server before.
     pub concurrency: &'a ConcurrencyConfig,
+    /// The clock of the run whose tools ask, which is told what they wait for.
+    pub clock: &'a RunClock,
 }
 
 /// What a service takes beside text, where its variables do not tell.
@@ -103,7 +108,8 @@ fn model(mut config: LlmConfig, around: Around<'_>) -> Result<Arc<dyn ToolModel>
     shorten(&mut config.retries);
     let starts_in_thinking = config.starts_in_thinking;
     let client = Registry::builtin().client_sharing(&config, around.environment, around.limiters)?;
-    Ok(Arc::new(ToolClient { client, starts_in_thinking, refuses_videos: AtomicBool::new(false) }))
+    let clock = around.clock.clone();
+    Ok(Arc::new(ToolClient { client, starts_in_thinking, clock, refuses_videos: AtomicBool::new(false) }))
 }
 
 /// A model that there is none of: it answers with what to set.
@@ -158,8 +164,16 @@ impl ToolModel for ToolClient {
             vec![Arc::new(Message::new(Role::User, content))],
         );
         request.max_tokens = question.max_tokens.map(u64::from);
+        let mut held_back = None;
+        let mut observer = |event: CallEvent<'_>| {
+            held_back = match event {
+                CallEvent::Waiting => Some(self.clock.tool_held_back()),
+                CallEvent::Waited { .. } => None,
+                _ => held_back.take(),
+            };
+        };
         let outcome =
-            self.client.complete(&request, &mut |_| ()).await.map_err(|error| match (error, video) {
+            self.client.complete(&request, &mut observer).await.map_err(|error| match (error, video) {
                 // The endpoint, or the model behind it, takes pictures only, or not so large a video.
                 (
                     error @ (LlmError::InvalidRequest { .. }
@@ -250,6 +264,7 @@ mod tests {
                 environment: &environment,
                 limiters: &Limiters::new(),
                 concurrency: &ConcurrencyConfig::default(),
+                clock: &RunClock::default(),
             };
             let model = of_variables("SUMMARY_LLM", Takes::default(), around).unwrap();
             assert_eq!(model.as_ref().map(|model| model.name()), expected, "{variables:?}");
@@ -272,6 +287,7 @@ mod tests {
             environment: &Environment::default(),
             limiters: &Limiters::new(),
             concurrency: &ConcurrencyConfig::default(),
+            clock: &RunClock::default(),
         };
         assert!(of_run(&config, around).unwrap().is_none());
     }

@@ -145,7 +145,12 @@ fn web(config: &FathomConfig, environment: &Environment, findings: &mut Vec<Find
         });
     }
     let prefix = web_tools::SUMMARY_MODEL;
-    let around = Around { environment, limiters: &Limiters::new(), concurrency: &config.llm.concurrency };
+    let around = Around {
+        environment,
+        limiters: &Limiters::new(),
+        concurrency: &config.llm.concurrency,
+        clock: &pipeline::RunClock::default(),
+    };
     findings.push(match tool_models::of_variables(prefix, Takes::default(), around) {
         Ok(Some(model)) => good("web", "extraction", format!("by {} ({prefix}_MODEL_NAME)", model.name())),
         Ok(None) if config.llm.provider == "reader" => {

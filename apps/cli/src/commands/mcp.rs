@@ -25,6 +25,7 @@ pub(crate) async fn run(context: &Context, command: McpCommand) -> Result<ExitCo
     let wiring = pipeline::Wiring {
         config: &resolved.config,
         limiters: &context.around.limiters,
+        clock: pipeline::RunClock::default(),
         environment: &resolved.environment,
         conf: &resolved.conf,
         places: &context.around.places,

@@ -48,7 +48,7 @@ impl Driver<'_> {
 
     pub(super) fn spent(&self, ledger: &Ledger) -> Spent {
         let wall = self.elapsed();
-        let working = wall.saturating_sub(ledger.held_back());
+        let working = wall.saturating_sub(self.clock.times().limiter);
         Spent { wall, working, tokens: ledger.tokens(), cost: ledger.cost() }
     }
 }

@@ -56,6 +56,7 @@ impl Driver<'_> {
                 limits: self.limits.clone(),
                 agent: id,
                 started: self.started,
+                clock: self.clock.clone(),
                 sub_agents: None,
             };
             if let Err(error) = driver.drive_to_end(&mut counted.machine, ledger).await {

@@ -99,6 +99,7 @@ impl Past {
                 | EventBody::RunFinished(_)
                 | EventBody::LlmRetry { .. }
                 | EventBody::LlmWaited { .. }
+                | EventBody::ToolsWaited { .. }
                 | EventBody::TextDelta { .. }
                 | EventBody::ThinkingDelta { .. } => continue,
                 EventBody::Message { id, message } => {
@@ -350,11 +351,11 @@ fn elapsed(events: &[Event]) -> Duration {
     Duration::from_millis(total)
 }
 
-/// The part of that in which calls to the model waited for limiters. Waiting that had not ended when a part of the run
+/// The part of that in which calls to the model, of the agents or of their tools, waited for limiters. Waiting that had not ended when a part of the run
 /// did is not in its time either.
 fn held_back(events: &[Event]) -> Duration {
     let waited = events.iter().filter_map(|event| match event.body {
-        EventBody::LlmWaited { ms, .. } => Some(ms),
+        EventBody::LlmWaited { ms, .. } | EventBody::ToolsWaited { ms } => Some(ms),
         _ => None,
     });
     Duration::from_millis(waited.sum()).min(elapsed(events))

@@ -53,6 +53,7 @@ impl EventSink for JournalSink<'_> {
                 }
                 EventBody::LlmRetry { .. }
                 | EventBody::LlmWaited { .. }
+                | EventBody::ToolsWaited { .. }
                 | EventBody::TextDelta { .. }
                 | EventBody::ThinkingDelta { .. } => None,
                 _ => cursor.agents.get_mut(stamp.agent).and_then(std::collections::VecDeque::pop_front),

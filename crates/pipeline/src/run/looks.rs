@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use core_protocol::event::ServerStatus;
 use mcp_tools::{ManagerOptions, ToolManager};
+use orchestrator::RunClock;
 
 use super::Pipeline;
 use crate::error::PipelineError;
@@ -55,17 +56,13 @@ impl Pipeline {
         (manager, statuses)
     }
 
-    /// What servers are made from, for a run or a look.
+    /// What servers are made from, for a look; a run puts in its clock.
     #[must_use]
-    pub const fn wiring<'a>(
-        &'a self,
-        docs: &'a [PathBuf],
-        run_dir: &'a Path,
-        files: &'a [PathBuf],
-    ) -> Wiring<'a> {
+    pub fn wiring<'a>(&'a self, docs: &'a [PathBuf], run_dir: &'a Path, files: &'a [PathBuf]) -> Wiring<'a> {
         Wiring {
             config: &self.resolved.config,
             limiters: &self.limiters,
+            clock: RunClock::default(),
             environment: &self.resolved.environment,
             conf: &self.resolved.conf,
             places: &self.places,

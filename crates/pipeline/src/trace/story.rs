@@ -156,6 +156,7 @@ fn told(event: &Event, price: &dyn Fn(&Usage) -> Option<f64>) -> Option<String> 
             format!("try {attempt} failed: {}", one_line(message, SHOWN))
         }
         EventBody::LlmWaited { ms, .. } => format!("waited {} for a limiter", seconds(*ms)),
+        EventBody::ToolsWaited { ms } => format!("tools waited {} for a limiter", seconds(*ms)),
         EventBody::LlmFailed { message, .. } => format!("no usable reply: {}", one_line(message, SHOWN)),
         EventBody::Message { message, .. } if message.role == core_protocol::Role::Assistant => {
             format!("“{}”", one_line(&message.joined_text(), SHOWN))

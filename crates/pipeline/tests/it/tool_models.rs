@@ -9,7 +9,7 @@ use std::time::Duration;
 use llm_providers::{Limiters, Registry};
 use mcp_tools::{InProcessServer, ManagerOptions, ServerSpec, ToolManager, Transport};
 use pipeline::config::{ConfigSources, Resolved, resolve};
-use pipeline::{Places, Wiring};
+use pipeline::{Places, RunClock, Wiring};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +35,7 @@ fn server(name: &str, resolved: &Resolved, limiters: &Limiters, folder: &Path) -
     let wiring = Wiring {
         config: &resolved.config,
         limiters,
+        clock: RunClock::default(),
         environment: &resolved.environment,
         conf: &resolved.conf,
         places: &places,
