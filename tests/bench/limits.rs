@@ -30,6 +30,16 @@ fn events(home: &Home, row: &Value) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// The times of a row, in milliseconds.
+fn wall_and_working(row: &Value) -> (u64, u64) {
+    (row["wall_ms"].as_u64().unwrap(), row["working_ms"].as_u64().unwrap())
+}
+
+/// Whether a request asks for the final answer.
+fn is_last(request: &Request) -> bool {
+    request.body["messages"].to_string().contains("The search is over.")
+}
+
 #[tokio::test]
 async fn waiting_does_not_end_a_sample() {
     // The call that was refused waits for its retry, the other one for the limiter that they share.
@@ -41,11 +51,16 @@ async fn waiting_does_not_end_a_sample() {
     home.run(&arguments).await.expect(0);
     let rows = home.rows("out");
     assert_eq!(rows.len(), 2);
-    for row in rows {
-        let (wall, working) = (row["wall_ms"].as_u64().unwrap(), row["working_ms"].as_u64().unwrap());
-        assert_eq!(row["state"], "answered", "{row}");
-        assert!(wall > 2500 && working < 2500, "{row}");
+    for row in &rows {
+        let (_, working) = wall_and_working(row);
+        // On a busy machine the work itself may take too long.
+        assert!(row["state"] == "answered" || working >= 2500, "{row}");
     }
+    let has_waited = |row: &Value| {
+        let (wall, working) = wall_and_working(row);
+        wall - working >= 3000
+    };
+    assert!(rows.iter().any(has_waited), "{rows:?}");
 }
 
 #[tokio::test]
@@ -72,7 +87,8 @@ async fn tools_that_wait_for_the_limiter_do_not_work() {
     let row = rows.first().unwrap();
     assert_eq!((row["state"].as_str(), row["tool_calls"].as_u64()), (Some("answered"), Some(1)), "{row}");
     assert_eq!(server.requests().len(), 5);
-    let waited = row["wall_ms"].as_u64().unwrap() - row["working_ms"].as_u64().unwrap();
+    let (wall, working) = wall_and_working(row);
+    let waited = wall - working;
     let told = events(&home, row).into_iter().find(|event| event["type"] == "tools_waited").unwrap();
     let told = told["ms"].as_u64().unwrap();
     assert!(told >= 1000 && waited >= told, "{told} ms were told: {row}");
@@ -80,10 +96,9 @@ async fn tools_that_wait_for_the_limiter_do_not_work() {
 
 #[tokio::test]
 async fn work_ends_a_sample() {
-    let asked = AtomicUsize::new(0);
-    let server = ScriptedServer::start_with(move |_| match asked.fetch_add(1, Ordering::SeqCst) {
-        0 => Reply::text("late").delay(Duration::from_secs(60)),
-        _ => Reply::text("No idea."),
+    let server = ScriptedServer::start_with(|request| match is_last(request) {
+        true => Reply::text("No idea."),
+        false => Reply::text("late").delay(Duration::from_secs(60)),
     })
     .await;
     let home = Home::with_model(&server).set("agent.limits.working_time=0.4");
@@ -103,41 +118,55 @@ async fn work_ends_a_sample() {
     assert_eq!(home.report("out")["states"], serde_json::json!({ "limit": 1 }));
 }
 
-#[tokio::test]
-async fn both_are_remembered_by_a_run_that_is_gone_on_with() {
-    // 2 s of waiting, 1 s of work, and then nothing any more.
-    let server = refusing(0, "2", |asked, request| match asked {
-        1 => reply_to(request).delay(Duration::from_secs(1)),
-        2 | 3 => Reply::text("late").delay(Duration::from_secs(60)),
-        _ => Reply::text("No idea."),
+/// A sample that waits for a second, works for a second, is killed, and gone on with until its working time is used up.
+/// None where that was used up before the kill.
+async fn killed_and_resumed(working_time: u32) -> Option<(Value, Vec<Value>)> {
+    let server = refusing(0, "1", |asked, request| match (is_last(request), asked) {
+        (true, _) => Reply::text("No idea."),
+        (false, 1) => reply_to(request).delay(Duration::from_secs(1)),
+        (false, _) => Reply::text("late").delay(Duration::from_secs(60)),
     })
     .await;
-    let home = Home::with_model(&server).set("agent.limits.working_time=2.5");
+    let home = Home::with_model(&server).set(&format!("agent.limits.working_time={working_time}"));
     let tasks = home.tasks(1);
     let arguments = ["run", tasks.to_str().unwrap(), "--judge", "mock", "--out", "out"];
     let mut child = home.command(&arguments).spawn().unwrap();
     server.wait_for_requests(3).await;
+    if server.requests().iter().any(is_last) {
+        return None;
+    }
     child.kill().await.unwrap();
     home.run(&["resume", "out", "--judge", "mock"]).await.expect(0);
+    let row = home.rows("out").remove(0);
+    let events = events(&home, &row);
+    Some((row, events))
+}
 
-    let rows = home.rows("out");
-    let row = rows.first().unwrap();
+#[tokio::test]
+async fn both_are_remembered_by_a_run_that_is_gone_on_with() {
+    let mut outcome = None;
+    // On a busy machine a program may take long to get under way.
+    for working_time in [3, 6, 12, 24] {
+        outcome = killed_and_resumed(working_time).await;
+        if outcome.is_some() {
+            break;
+        }
+    }
+    let (row, events) = outcome.unwrap();
     assert_eq!(
         (row["state"].as_str(), row["limit"].as_str()),
         (Some("limit"), Some("working_time")),
         "{row}"
     );
-    let events = events(&home, row);
-    let waited = events.iter().find(|event| event["type"] == "llm_waited").unwrap();
-    assert_eq!(waited["ms"].as_u64().unwrap() / 100, 20);
-    // The second of work before the interruption counts, the two of waiting do not: the model was asked once more, and
-    // for the answer after what was left.
-    let asked: Vec<_> = server.requests().iter().map(|request| request.at).collect();
-    let second_part = asked[4] - asked[3];
-    assert!(
-        second_part > Duration::from_millis(200) && second_part < Duration::from_secs(2),
-        "{second_part:?}"
-    );
-    let (wall, working) = (row["wall_ms"].as_u64().unwrap(), row["working_ms"].as_u64().unwrap());
-    assert!(wall - working >= 1900 && working >= 2500, "{row}");
+    let event = |name: &str| events.iter().find(|event| event["type"] == name).unwrap();
+    assert_eq!(event("llm_waited")["ms"].as_u64().unwrap() / 100, 10);
+    // The second of waiting does not count, though it was before the interruption.
+    let (wall, working) = wall_and_working(&row);
+    assert!(wall - working >= 1000, "{row}");
+    // The second of work counts, though it was before the interruption too.
+    let time = |event: &Value| evaluation::run::time_of(event["ts"].as_str().unwrap()).unwrap();
+    let limit = event("limit_reached");
+    let since_resumed = time(limit).duration_since(time(event("run_resumed"))).unwrap().as_secs_f64();
+    let spent = limit["spent"].as_f64().unwrap();
+    assert!(spent >= since_resumed + 0.5, "{spent} s were spent, {since_resumed} s since it was resumed");
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::scripted_server::{Reply, ScriptedServer};
-use crate::support::{Home, counting_model, reply_to};
+use crate::support::{Home, counting_model, reply_to, wait_until};
 
 #[tokio::test]
 async fn our_own_suite_runs_offline() {
@@ -158,10 +158,7 @@ async fn a_run_is_watched_from_its_folder() {
     let arguments =
         ["run", tasks.to_str().unwrap(), "--judge", "mock", "--max-concurrent", "1", "--out", "out"];
     let mut run = home.command(&arguments).spawn().unwrap();
-    while home.rows_so_far("out") < 1 {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        assert!(run.try_wait().unwrap().is_none(), "it ended too soon");
-    }
+    wait_until(&mut run, || home.rows_so_far("out") >= 1).await;
     // It ends by itself, and has seen the end.
     let watched = home.run(&["status", "out", "--watch"]).await.expect(0);
     let last = watched.stdout.lines().last().unwrap();
@@ -171,9 +168,7 @@ async fn a_run_is_watched_from_its_folder() {
 
     // Of a run that was killed it says how to go on.
     let mut run = home.command(&[&arguments[..6], &["--out", "killed"]].concat()).spawn().unwrap();
-    while home.rows_so_far("killed") < 3 {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    wait_until(&mut run, || home.rows_so_far("killed") >= 3).await;
     run.kill().await.unwrap();
     let watched = home.run(&["status", "killed", "--watch"]).await.expect(130);
     assert!(watched.stderr.contains("nobody is at work in killed"), "{}", watched.stderr);

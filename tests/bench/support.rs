@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
 use crate::scripted_server::{Reply, Request, ScriptedServer};
 
@@ -113,6 +114,14 @@ impl Home {
     /// The report that a run left in its folder.
     pub(crate) fn report(&self, out: &str) -> Value {
         json_of(&self.path(out).join("report.json"))
+    }
+}
+
+/// Looks again and again until something is so; a program that ends before that will never make it so.
+pub(crate) async fn wait_until(program: &mut Child, is_so: impl Fn() -> bool) {
+    while !is_so() {
+        assert!(program.try_wait().unwrap().is_none() || is_so(), "the program ended too soon");
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 

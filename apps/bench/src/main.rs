@@ -4,6 +4,7 @@
 mod args;
 mod around;
 mod commands;
+mod interrupt;
 mod judging;
 mod live;
 mod output;

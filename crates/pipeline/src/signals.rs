@@ -1,35 +1,54 @@
 //! When a program is asked to end in order. Decides which signals mean that: Ctrl-C, a request to terminate, a terminal
 //! that was closed.
 
-/// Waits until the program is asked to end. What follows is asked of by waiting again.
+#[cfg(unix)]
+use std::task::Poll;
+
+/// Hears what asks the program to end, from the moment it is made; nothing that comes in between is lost.
 ///
 /// Of what was ignored when the program began, as `nohup` makes it ignore the end of its terminal, nothing is heard.
-#[cfg(unix)]
-pub async fn asked_to_end() {
-    use futures_util::future::{pending, select_all};
-    use tokio::signal::unix::{SignalKind, signal};
-
-    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-    let heard = kinds.into_iter().filter(|kind| *kind != SignalKind::hangup() || !hangups_are_ignored());
-    let waits = heard.filter_map(|kind| signal(kind).ok()).map(|mut signal| {
-        Box::pin(async move {
-            if signal.recv().await.is_none() {
-                pending::<()>().await;
-            }
-        })
-    });
-    let waits: Vec<_> = waits.collect();
-    if waits.is_empty() {
-        return pending().await;
-    }
-    select_all(waits).await;
+#[derive(Debug)]
+pub struct EndSignals {
+    #[cfg(unix)]
+    heard: Vec<tokio::signal::unix::Signal>,
 }
 
-/// Waits until the program is asked to end. What follows is asked of by waiting again.
-#[cfg(not(unix))]
-pub async fn asked_to_end() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
+impl EndSignals {
+    /// Begins to listen; for what the system does not let it listen to, things stay as they are. Belongs inside a
+    /// runtime.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn listen() -> Self {
+        use tokio::signal::unix::{SignalKind, signal};
+        let hangup = (!hangups_are_ignored()).then(SignalKind::hangup);
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate()].into_iter().chain(hangup);
+        Self { heard: kinds.filter_map(|kind| signal(kind).ok()).collect() }
+    }
+
+    /// Begins to listen.
+    #[cfg(not(unix))]
+    #[must_use]
+    pub fn listen() -> Self {
+        Self {}
+    }
+
+    /// Waits for the next request to end.
+    #[cfg(unix)]
+    pub async fn next(&mut self) {
+        std::future::poll_fn(|context| {
+            let asked =
+                self.heard.iter_mut().any(|signal| signal.poll_recv(context) == Poll::Ready(Some(())));
+            if asked { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    /// Waits for the next request to end.
+    #[cfg(not(unix))]
+    pub async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 }
 

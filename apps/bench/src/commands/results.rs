@@ -14,10 +14,11 @@ use evaluation::suite::{Suite, judge_of};
 use tokio_util::sync::CancellationToken;
 
 use super::import::judged_selection;
-use super::run::{around_of, keep_reports, stop_on_interrupt};
+use super::run::{around_of, keep_reports};
 use crate::Exit;
 use crate::args::{CompareArgs, ExportArgs, Format, ReportArgs, ScoreArgs, Target, VoteArgs, VoteForm};
 use crate::around::{here, judge_wish, shown, surroundings};
+use crate::interrupt::cancel_on_interrupt;
 use crate::judging;
 use crate::output::{self, note};
 
@@ -59,7 +60,7 @@ pub(crate) async fn score(arguments: ScoreArgs) -> anyhow::Result<Exit> {
         }
     }
     let cancel = CancellationToken::new();
-    stop_on_interrupt(cancel.clone(), "stopping; the verdicts so far are kept");
+    cancel_on_interrupt(cancel.clone(), "stopping; the verdicts so far are kept");
     let how = (again, arguments.max_concurrent);
     let scored = judge_again(&mut store, &tasks, &judge, how, &cancel, &judging::shown()).await?;
     let rows: Vec<Row> = store.rows().cloned().collect();

@@ -17,13 +17,13 @@ use evaluation::score::{Again, judge_again};
 use evaluation::suite::{Selection, Suite, judge_of};
 use pipeline::Pipeline;
 use pipeline::config::{Resolved, is_secret_name};
-use pipeline::signals::asked_to_end;
 use tokio_util::sync::CancellationToken;
 
 use super::import::refuse_imported;
 use crate::Exit;
 use crate::args::{Around, ResumeArgs, RunArgs};
 use crate::around::{here, judge_wish, shown, surroundings};
+use crate::interrupt::cancel_on_interrupt;
 use crate::output::{self, note};
 use crate::{judging, live};
 
@@ -176,7 +176,7 @@ async fn carry_on(
     let tasks: BTreeMap<String, _> =
         suite.tasks.iter().map(|task| (task.task_id.clone(), task.clone())).collect();
     let cancel = CancellationToken::new();
-    stop_on_interrupt(cancel.clone(), "stopping; samples under way can be gone on with");
+    cancel_on_interrupt(cancel.clone(), "stopping; samples under way can be gone on with");
     judge_what_is_unjudged(&mut store, &tasks, &judge, &cancel).await?;
     let kept: Vec<Row> = store.rows().filter(|row| !row.has_failed()).cloned().collect();
     let failed = store.rows().count() - kept.len();
@@ -276,18 +276,6 @@ pub(super) fn keep_reports(folder: &Path, report: &Report) -> anyhow::Result<()>
         std::fs::write(&file, text).with_context(|| format!("{} cannot be written", file.display()))?;
     }
     Ok(())
-}
-
-/// The first Ctrl-C, or whatever else asks for it, lets samples under way write down where they are; the second ends
-/// the program.
-pub(super) fn stop_on_interrupt(cancel: CancellationToken, what: &'static str) {
-    tokio::spawn(async move {
-        asked_to_end().await;
-        note(what);
-        cancel.cancel();
-        asked_to_end().await;
-        std::process::exit(130);
-    });
 }
 
 /// A file of tasks is told from a suite by its extension, or by being there.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use core_protocol::event::{Event, RunStatus};
-use pipeline::signals::asked_to_end;
+use pipeline::signals::EndSignals;
 use pipeline::{CassetteReport, Pipeline, PipelineError, RunReport, log::Observer};
 use tokio_util::sync::CancellationToken;
 
@@ -46,10 +46,11 @@ where
 
 /// The first Ctrl-C, or whatever else asks for it, ends the run in order; a second one ends the program.
 fn stop_on_signal(cancel: CancellationToken) {
+    let mut signals = EndSignals::listen();
     tokio::spawn(async move {
-        asked_to_end().await;
+        signals.next().await;
         cancel.cancel();
-        asked_to_end().await;
+        signals.next().await;
         std::process::exit(Exit::Interrupted as i32);
     });
 }

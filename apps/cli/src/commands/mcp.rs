@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use mcp_tools::{HttpOptions, HttpServer, InProcessServer, ServeError, parse_address, serve_stdio};
-use pipeline::signals::asked_to_end;
+use pipeline::signals::EndSignals;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::McpCommand;
@@ -37,7 +37,7 @@ pub(crate) async fn run(context: &Context, command: McpCommand) -> Result<ExitCo
     };
     let server = wiring.built_in(&name)?;
     let stop = CancellationToken::new();
-    tokio::spawn(stop_on_signal(stop.clone()));
+    stop_on_signal(stop.clone());
     match http {
         None => serve_stdio(server, stop).await,
         Some(address) => serve_http(server, &address, token, stop).await?,
@@ -69,7 +69,10 @@ async fn serve_http(
 }
 
 /// Ctrl-C and a request to terminate end the server, not just this process.
-async fn stop_on_signal(stop: CancellationToken) {
-    asked_to_end().await;
-    stop.cancel();
+fn stop_on_signal(stop: CancellationToken) {
+    let mut signals = EndSignals::listen();
+    tokio::spawn(async move {
+        signals.next().await;
+        stop.cancel();
+    });
 }

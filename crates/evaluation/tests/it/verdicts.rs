@@ -239,11 +239,10 @@ fn cut_objects_say_nothing() {
     }
 }
 
-/// Hostile replies take time in proportion to their length: 100 kB of each are read at once.
+/// Hostile replies take time in proportion to their length. With the square of it, this would not come back for hours.
 #[test]
 fn long_replies_are_read_at_once() {
     let long = |piece: &str| piece.repeat(100_000 / piece.len());
-    let begun = std::time::Instant::now();
     for piece in [
         "{",
         "{\"a\":",
@@ -267,7 +266,6 @@ fn long_replies_are_read_at_once() {
             assert!(verdict.is_err(), "{form:?} {piece:?}: {verdict:?}");
         }
     }
-    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
 }
 
 #[test]
