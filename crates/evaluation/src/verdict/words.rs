@@ -120,12 +120,16 @@ const STRUCK: [char; 8] = ['≠', '¬', '✗', '✘', '❌', '✖', '🚫', '×'
 pub(super) fn read(form: Form, said: &str) -> Result<Judgement, NoVerdict> {
     let mut found: Option<Verdict> = None;
     let mut is_doubted = false;
+    let mut above = "";
     for line in said.lines() {
+        let breaks_off = ends_in_a_no(std::mem::replace(&mut above, line));
         let Some(verdict) = verdict_of_line(&form, line) else {
             is_doubted |= !is_unticked(line)
                 && sentences(line).any(|sentence| is_bad(&form, sentence) || ends_badly(sentence));
             continue;
         };
+        // A line that a negation or half a word runs into is no verdict by itself.
+        is_doubted |= breaks_off;
         if found.is_some_and(|before| before != verdict) {
             return Err(NoVerdict::Contradiction);
         }
@@ -136,6 +140,29 @@ pub(super) fn read(form: Form, said: &str) -> Result<Judgement, NoVerdict> {
         found => found.map(Judgement::from).ok_or(NoVerdict::NotInForm),
     }
 }
+
+/// Whether a line ends in the middle of a word, or with one that turns the next into its opposite.
+fn ends_in_a_no(line: &str) -> bool {
+    let line = line.trim_end();
+    if line.strip_suffix(HYPHENS).is_some_and(|before| before.ends_with(char::is_alphanumeric)) {
+        return true;
+    }
+    // Behind a full stop or the like something new begins.
+    if !line.ends_with(char::is_alphanumeric) {
+        return false;
+    }
+    let words = words_of(line);
+    let is_negated = match words.as_slice() {
+        [.., verb, t] if t == "t" => NEGATIONS.contains(&verb.as_str()),
+        [.., last] => TURNS_THE_NEXT.contains(&last.as_str()),
+        [] => false,
+    };
+    is_negated || line.ends_with(HAN_PREFIXES)
+}
+
+const HYPHENS: [char; 5] = ['-', '\u{ad}', '\u{2010}', '\u{2011}', '－'];
+const TURNS_THE_NEXT: [&str; 5] = ["not", "never", "in", "un", "non"];
+const HAN_PREFIXES: [char; 4] = ['不', '非', '未', '没'];
 
 fn is_unticked(line: &str) -> bool {
     EMPTY_BOXES.iter().any(|empty| line.contains(empty))

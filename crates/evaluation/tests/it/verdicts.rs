@@ -45,6 +45,16 @@ fn words() {
             ("Correct\n\nActually no, the answer is wrong.", '!'),
             ("Correct\n\nNothing in it is wrong.", '+'),
             ("Correct\n\nIt is not incorrect.", '+'),
+            ("The response is not\nCorrect", '!'),
+            ("The response isn't\nCorrect", '!'),
+            ("The response is in-\ncorrect", '!'),
+            ("in\u{2010}\ncorrect", '!'),
+            ("In\ncorrect", '!'),
+            ("not\nIncorrect", '-'),
+            ("Whether it is or not:\nCorrect", '+'),
+            ("They do not differ, do they? No\nCorrect", '+'),
+            ("---\nCorrect", '+'),
+            ("The answer is not 1931.\nCorrect", '+'),
         ],
     );
 }
@@ -78,6 +88,7 @@ fn letters() {
             ("不能说正确", '?'),
             ("A\n理由：回答不正确", '!'),
             ("A\n理由：回答没有错误", '+'),
+            ("回答不\n正确", '!'),
         ],
     );
 }
