@@ -351,8 +351,8 @@ fn elapsed(events: &[Event]) -> Duration {
     Duration::from_millis(total)
 }
 
-/// The part of that in which calls to the model, of the agents or of their tools, waited for limiters. Waiting that had not ended when a part of the run
-/// did is not in its time either.
+/// The part of that in which calls to the model, of the agents or of their tools, waited for limiters. Waiting that had
+/// not ended when a part of the run did is not in its time either.
 fn held_back(events: &[Event]) -> Duration {
     let waited = events.iter().filter_map(|event| match event.body {
         EventBody::LlmWaited { ms, .. } | EventBody::ToolsWaited { ms } => Some(ms),
