@@ -46,7 +46,7 @@ pub(crate) enum Command {
 }
 
 /// Where configuration comes from.
-#[derive(Debug, Args, Clone)]
+#[derive(Debug, Default, Args, Clone)]
 pub(crate) struct Around {
     /// Take configuration files from this folder
     #[arg(long, value_name = "DIR")]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use evaluation::suite::JudgeWish;
+use pipeline::config::Resolved;
 use pipeline::{Options, PipelineError, Surroundings};
 
 use crate::args::Around;
@@ -29,6 +30,12 @@ pub(crate) fn surroundings(
         ..Options::default()
     };
     Ok(Surroundings::new(variables, here()?, &std::env::temp_dir(), options))
+}
+
+/// The configuration of a suite, with nothing chosen but where it comes from.
+pub(crate) fn resolved(conf_dir: Option<&Path>, suite: &str) -> anyhow::Result<Resolved> {
+    let around = Around { conf_dir: conf_dir.map(Path::to_owned), ..Around::default() };
+    surroundings(&around, Some(suite), Path::new("."))?.resolve().map_err(shown)
 }
 
 pub(crate) fn here() -> anyhow::Result<PathBuf> {

@@ -1,22 +1,24 @@
-//! A suite as it is going to be run: its tasks, its judge, its header. Decides where tasks are found, which of them are
-//! taken, and who judges; everything that can be wrong is found out here, before anything runs.
+//! A suite as it is going to be run: its tasks and its header. Decides where tasks are found and which of them are taken;
+//! everything that can be wrong is found out here, before anything runs.
 
 mod attachments;
+mod judging;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use core_protocol::Usage;
-use llm_providers::{Limiters, LlmClient, LlmConfig, LlmError, Registry};
-use pipeline::config::{ConfFile, ConfTree, JudgeConfig, JudgeId, Resolved};
+use llm_providers::{LlmClient, LlmError};
+use pipeline::config::{ConfFile, ConfTree, JudgeId, Resolved};
 use pipeline::{Pipeline, nearest_name};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 pub use attachments::BadFile;
+pub use judging::{JudgeWish, judge_of};
 
 use crate::dataset::{self, Dataset, DatasetError, Reading, Task};
-use crate::judge::{Judge, JudgeError, JudgePrompt, ModelJudge, Procedure, PromptError, procedure};
+use crate::judge::{Judge, JudgeError, PromptError};
 use crate::run::{DatasetFacts, GitFacts, HEADER_SCHEMA, Header, Invocation, samples_in_order};
 use crate::sample::{Row, SampleId};
 
@@ -41,18 +43,6 @@ pub struct Selection {
     pub stop_on_pass: Option<u32>,
     /// Leave out records that are no tasks.
     pub skip_bad: bool,
-}
-
-/// Who is to judge.
-#[derive(Debug, Clone, Default)]
-pub enum JudgeWish {
-    /// As the configuration says.
-    #[default]
-    Configured,
-    /// Offline.
-    Mock,
-    /// This model.
-    Model(Box<LlmConfig>),
 }
 
 /// A suite that can be run.
@@ -369,52 +359,4 @@ fn dataset_of(
             looked: places.iter().map(|place| place.display().to_string()).collect(),
         }),
     }
-}
-
-/// The judge of the chosen benchmark, which waits its turn among all that share the limiters. A model is asked for a word, so that a wrong key is known at once.
-///
-/// # Errors
-///
-/// A judge that cannot be set up or does not take its key.
-pub async fn judge_of(
-    resolved: &Resolved,
-    wish: &JudgeWish,
-    limiters: &Limiters,
-) -> Result<Judge, SuiteError> {
-    let benchmark = &resolved.config.benchmark;
-    let suite = &benchmark.name;
-    let id = benchmark.judge.id.unwrap_or(JudgeId::Equivalence);
-    let Some(procedure) = procedure(id) else { return Ok(Judge::nobody(suite)) };
-    let config = match wish {
-        JudgeWish::Mock => return Ok(Judge::mock(suite, id)),
-        JudgeWish::Configured if benchmark.judge.mock => return Ok(Judge::mock(suite, id)),
-        JudgeWish::Configured => judge_config(&benchmark.judge, &procedure),
-        JudgeWish::Model(config) => (**config).clone(),
-    };
-    let template = resolved
-        .conf
-        .read("prompts", procedure.template)
-        .ok()
-        .flatten()
-        .and_then(|file| Some((file.text()?.to_owned(), file.path)))
-        .ok_or_else(|| PromptError {
-            file: format!("prompts/{}", procedure.template),
-            problem: "it is not there, or no text".to_owned(),
-        })?;
-    let prompt = JudgePrompt::new(&template.1, &template.0)?;
-    let client = Registry::builtin()
-        .client_sharing(&config, &resolved.environment, limiters)
-        .map_err(|problem| SuiteError::JudgeModel { suite: suite.clone(), problem })?;
-    let model = ModelJudge::new(client, procedure, prompt, benchmark.judge.votes);
-    model.check().await.map_err(SuiteError::Judge)?;
-    Ok(Judge::model(suite, id, model))
-}
-
-/// The configured model, else the procedure's reference model.
-fn judge_config(judge: &JudgeConfig, procedure: &Procedure) -> LlmConfig {
-    judge.llm.clone().unwrap_or_else(|| LlmConfig {
-        provider: "openai".to_owned(),
-        model_name: procedure.reference_model.to_owned(),
-        ..LlmConfig::default()
-    })
 }

@@ -8,13 +8,12 @@ use evaluation::import::{
 };
 use evaluation::run::Header;
 use evaluation::suite::{Selection, Suite, SuiteError};
-use pipeline::config::Resolved;
 use pipeline::nearest_name;
 
 use super::run::{NO_SUITE, selection_of};
 use crate::Exit;
-use crate::args::{Around, ImportArgs};
-use crate::around::{here, shown, surroundings};
+use crate::args::ImportArgs;
+use crate::around::{here, resolved};
 use crate::output::{self, note};
 
 /// Takes over what is in a folder of the reference.
@@ -86,17 +85,6 @@ fn suite_of(source: &Source, arguments: &ImportArgs) -> anyhow::Result<SuiteOfRu
         None
     };
     Ok(SuiteOfRun { name, preset, conf_dir: arguments.conf_dir.clone(), dataset })
-}
-
-fn resolved(conf_dir: Option<&Path>, preset: &str) -> anyhow::Result<Resolved> {
-    let around = Around {
-        conf_dir: conf_dir.map(Path::to_owned),
-        llm: None,
-        agent: None,
-        set: Vec::new(),
-        mcp_config: None,
-    };
-    surroundings(&around, Some(preset), Path::new(".")).and_then(|place| place.resolve().map_err(shown))
 }
 
 fn tell(imported: &Imported, suite: &SuiteOfRun, out: &Path) -> anyhow::Result<()> {

@@ -4,92 +4,10 @@ mod import;
 mod results;
 mod run;
 mod status;
-
-use std::path::PathBuf;
-
-use anyhow::{Context as _, bail};
-use evaluation::prepare::prepare as prepare_suite;
+mod suites;
 
 pub(crate) use import::import;
 pub(crate) use results::{compare, export, report, score, vote};
 pub(crate) use run::{resume, run};
 pub(crate) use status::status;
-
-use crate::Exit;
-use crate::args::{Around, PrepareArgs};
-use crate::around::{here, shown, surroundings};
-use crate::output;
-
-/// The suites, and whether their tasks are here.
-pub(crate) fn ls(around: &Around) -> anyhow::Result<Exit> {
-    let resolved = surroundings(around, None, &PathBuf::from("."))?.resolve().map_err(shown)?;
-    let mut rows = vec![["SUITE", "TASKS", "EPOCHS", "JUDGE", "DATA"].map(str::to_owned)];
-    for name in resolved.conf.presets("benchmark").into_iter().filter(|name| name != "default") {
-        let suite = surroundings(around, Some(&name), &PathBuf::from("."))?.resolve().map_err(shown)?;
-        let benchmark = &suite.config.benchmark;
-        let judge = benchmark.judge.id.map_or_else(String::new, |id| {
-            evaluation::judge::procedure(id).map_or("none", |procedure| procedure.name).to_owned()
-        });
-        rows.push([
-            name,
-            benchmark.tasks.map_or_else(|| "–".to_owned(), |tasks| tasks.to_string()),
-            benchmark.epochs.unwrap_or(1).to_string(),
-            if benchmark.judge.mock { format!("{judge} (offline)") } else { judge },
-            match evaluation::suite::data_file(&suite, &here()?) {
-                Some(file) => file,
-                None => "not here (fathom-bench prepare)".to_owned(),
-            },
-        ]);
-    }
-    output::result(&evaluation::report::aligned_columns(&rows), None)?;
-    Ok(Exit::Done)
-}
-
-/// A suite's tasks from the published original.
-pub(crate) fn prepare(arguments: &PrepareArgs) -> anyhow::Result<Exit> {
-    let around = Around {
-        conf_dir: arguments.conf_dir.clone(),
-        llm: None,
-        agent: None,
-        set: Vec::new(),
-        mcp_config: None,
-    };
-    let resolved =
-        surroundings(&around, Some(&arguments.suite), &PathBuf::from("."))?.resolve().map_err(shown)?;
-    let folder = match (&arguments.out, &resolved.config.benchmark.data.data_dir) {
-        (Some(out), _) => out.clone(),
-        (None, Some(folder)) => here()?.join(folder),
-        (None, None) => bail!("the suite {} names no data_dir; choose a folder with --out", arguments.suite),
-    };
-    let prepared = prepare_suite(&arguments.suite, &arguments.from, &folder, arguments.ids.as_deref())
-        .with_context(|| format!("{} was not prepared", arguments.suite))?;
-    output::result(
-        &format!(
-            "{}: {} tasks, {} with a right answer, {} with files{}\n",
-            prepared.file.display(),
-            prepared.tasks,
-            prepared.judged,
-            prepared.with_files,
-            if prepared.not_selected > 0 {
-                format!(", {} left out because they are not in the suite", prepared.not_selected)
-            } else {
-                String::new()
-            }
-        ),
-        None,
-    )?;
-    if prepared.files_missing > 0 {
-        output::note(&format!(
-            "warning: {} files are not beside {} and not in {}; a run of their tasks does not begin without them",
-            prepared.files_missing,
-            arguments.from.display(),
-            folder.display()
-        ));
-    }
-    if let Some(expected) = resolved.config.benchmark.tasks
-        && usize::try_from(expected).ok() != Some(prepared.tasks)
-    {
-        output::note(&format!("warning: {} has {expected} tasks", arguments.suite));
-    }
-    Ok(Exit::Done)
-}
+pub(crate) use suites::{ls, prepare};

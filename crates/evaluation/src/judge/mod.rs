@@ -52,8 +52,7 @@ pub const fn procedure(id: JudgeId) -> Option<Procedure> {
 
 /// The exact tiers of a suite: equality everywhere but for answers that are sets, the scorer of GAIA for its own
 /// suites and for AIME.
-#[must_use]
-pub fn tiers_of(suite: &str, judge: JudgeId) -> &'static [ExactTier] {
+fn tiers_of(suite: &str, judge: JudgeId) -> &'static [ExactTier] {
     if judge == JudgeId::DeepSearchQa || suite.starts_with("deepsearchqa") {
         &[]
     } else if suite.starts_with("gaia") || suite.starts_with("aime") {
@@ -61,16 +60,6 @@ pub fn tiers_of(suite: &str, judge: JudgeId) -> &'static [ExactTier] {
     } else {
         &[ExactTier::Equal]
     }
-}
-
-/// Which judge is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum JudgeChoice {
-    /// The model of the configuration.
-    Model,
-    /// No model: answers are compared offline.
-    Mock,
 }
 
 /// Says whether answers are right.
@@ -177,7 +166,7 @@ impl Identity {
     /// Whether a verdict with this transcript can be this judge's. Servers name models in their own way, so that the
     /// model is not compared.
     #[must_use]
-    pub fn may_have_said(&self, transcript: &Transcript) -> bool {
+    pub(crate) fn may_have_said(&self, transcript: &Transcript) -> bool {
         self.judge == transcript.judge
             && self.provider == transcript.provider
             && self.prompt_sha256 == transcript.prompt_sha256

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use sha2::{Digest as _, Sha256};
 
-use super::Cipher;
+use super::recipes::Cipher;
 
 /// The plain text.
 ///

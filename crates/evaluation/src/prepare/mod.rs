@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::records::{BadRecord, Record, RecordsError, read_records, scalar_text};
 
 use ids::Wanted;
-pub use recipes::{Cipher, Recipe, Selection, recipe_of, suites};
+use recipes::{Recipe, recipe_of, suites};
 
 /// What was prepared.
 #[derive(Debug, Clone, PartialEq, Eq)]

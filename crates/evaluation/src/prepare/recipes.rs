@@ -2,7 +2,7 @@
 
 /// How question and answer of an original are enciphered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cipher {
+pub(super) enum Cipher {
     /// Not at all.
     None,
     /// Base64 of the bytes combined by XOR with the SHA-256 of the record's `canary`, repeated.
@@ -13,44 +13,44 @@ pub enum Cipher {
 
 /// Which records of an original a suite takes.
 #[derive(Debug, Clone, Copy)]
-pub struct Selection {
+pub(super) struct Selection {
     /// How many.
-    pub tasks: usize,
+    pub(super) tasks: usize,
     /// Their ids, one a line; none where they have to be given.
-    pub ids: Option<&'static str>,
+    pub(super) ids: Option<&'static str>,
     /// Whose selection it is.
-    pub source: &'static str,
+    pub(super) source: &'static str,
 }
 
 /// Where a suite's originals have what.
 #[derive(Debug, Clone, Copy)]
-pub struct Recipe {
+pub(super) struct Recipe {
     /// The suite.
-    pub suite: &'static str,
+    pub(super) suite: &'static str,
     /// Names of the id; where a record has none it is numbered.
-    pub id: &'static [&'static str],
+    pub(super) id: &'static [&'static str],
     /// Names of the question.
-    pub question: &'static [&'static str],
+    pub(super) question: &'static [&'static str],
     /// Names of the right answer.
-    pub answer: &'static [&'static str],
+    pub(super) answer: &'static [&'static str],
     /// An answer that says that there is none (held back by the publishers).
-    pub no_answer: Option<&'static str>,
+    pub(super) no_answer: Option<&'static str>,
     /// Whether records without any of these are fine: questions that nobody can answer yet.
-    pub is_open: bool,
+    pub(super) is_open: bool,
     /// Names of a file beside the original.
-    pub file: &'static [&'static str],
+    pub(super) file: &'static [&'static str],
     /// Names of a picture inside the original.
-    pub picture: &'static [&'static str],
+    pub(super) picture: &'static [&'static str],
     /// Whether records with a file or picture are left out.
-    pub text_only: bool,
+    pub(super) text_only: bool,
     /// How question and answer are enciphered.
-    pub cipher: Cipher,
+    pub(super) cipher: Cipher,
     /// Further fields that some editions encipher too. One that is no cipher text stays as it is.
-    pub also_enciphered: &'static [&'static str],
+    pub(super) also_enciphered: &'static [&'static str],
     /// The suite is a selection of the original's records.
-    pub selection: Option<Selection>,
+    pub(super) selection: Option<Selection>,
     /// Fields that are not kept: previews and pictures of solutions.
-    pub left_out: &'static [&'static str],
+    pub(super) left_out: &'static [&'static str],
 }
 
 const PLAIN: Recipe = Recipe {
@@ -128,12 +128,11 @@ const RECIPES: &[Recipe] = &[
 ];
 
 /// Suites whose originals can be prepared.
-pub fn suites() -> impl Iterator<Item = &'static str> {
+pub(super) fn suites() -> impl Iterator<Item = &'static str> {
     RECIPES.iter().map(|recipe| recipe.suite)
 }
 
 /// Where the originals of a suite have what.
-#[must_use]
-pub fn recipe_of(suite: &str) -> Option<&'static Recipe> {
+pub(super) fn recipe_of(suite: &str) -> Option<&'static Recipe> {
     RECIPES.iter().find(|recipe| recipe.suite == suite)
 }

@@ -340,8 +340,7 @@ fn effort(rows: &[Row]) -> Effort {
 
 /// US dollars of all runs; none where a price is unknown. A run that failed before the model said anything cost
 /// nothing, where the prices are known.
-#[must_use]
-pub fn cost_of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Option<f64> {
+fn cost_of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Option<f64> {
     let (mut sum, mut priced, mut unpriced, mut any) = (0.0, false, false, false);
     for row in rows {
         any = true;

@@ -2,6 +2,7 @@
 
 mod header;
 mod order;
+mod progress;
 mod queue;
 mod runner;
 mod schedule;
@@ -9,7 +10,8 @@ mod store;
 
 pub use header::{DatasetFacts, GitFacts, HEADER_SCHEMA, Header, Invocation, Mismatch};
 pub use order::samples_in_order;
+pub use progress::{Progress, Tally};
 pub use queue::{InProcessQueue, WorkQueue};
-pub use runner::{PipelineRunner, SampleRun, SampleRunner, run_folder};
-pub use schedule::{Plan, Progress, Schedule, Tally};
+pub use runner::{PipelineRunner, SampleRun, SampleRunner};
+pub use schedule::{Plan, Schedule};
 pub use store::{Store, StoreError, is_at_work, read_run, running_samples, time_of};

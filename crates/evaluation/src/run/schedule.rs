@@ -1,22 +1,20 @@
 //! Runs the samples of a suite, so many at a time, judges each as it ends and keeps its row. Decides nothing about a
 //! run or a verdict; a sample counts as done when its row is on disk.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::progress::Progress;
 use super::queue::WorkQueue;
 use super::runner::{SampleRun, SampleRunner};
 use super::store::{Store, StoreError};
 use crate::dataset::Task;
-use crate::figures::{Estimate, clustered_mean};
 use crate::judge::Judge;
-use crate::sample::{Figure, Judged, Row, SampleId, SampleState};
+use crate::sample::{Judged, Row, SampleId, SampleState};
 
 /// What is run.
 #[derive(Debug, Clone)]
@@ -27,122 +25,6 @@ pub struct Plan {
     pub max_concurrent: usize,
     /// Whether a task ends with its first right epoch.
     pub stop_on_pass: bool,
-}
-
-/// How far a run has come. Shared with whoever shows it.
-#[derive(Debug, Default)]
-pub struct Progress {
-    state: Mutex<Shown>,
-}
-
-#[derive(Debug, Default)]
-struct Shown {
-    tally: Tally,
-    running: BTreeMap<SampleId, Instant>,
-}
-
-/// Samples by what became of them, and what they took.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Tally {
-    /// Samples that have ended, by state.
-    pub states: BTreeMap<String, usize>,
-    /// Samples that are correct.
-    pub correct: usize,
-    /// Samples that were answered and are not correct.
-    pub answered_wrong: usize,
-    /// Samples that somebody or something has judged.
-    pub judged: usize,
-    /// Samples that are to be judged again.
-    pub unjudged: usize,
-    /// Tokens of all samples.
-    pub tokens: u64,
-    /// Turns of all samples.
-    pub turns: u64,
-    /// US dollars of the samples whose price is known.
-    pub cost_usd: f64,
-    /// Samples that used tokens and whose price is not known.
-    pub unpriced: usize,
-    /// Figures that are not known of every sample, of runs that were taken over.
-    #[serde(default)]
-    pub unknown: BTreeSet<Figure>,
-    /// Scores of every task's epochs, for the accuracy so far.
-    pub scores: BTreeMap<String, Vec<f64>>,
-    /// The samples that took longest, with their milliseconds, the longest first.
-    pub longest: Vec<(u64, SampleId)>,
-}
-
-/// How many of the slowest samples are remembered.
-const SLOWEST: usize = 5;
-
-impl Tally {
-    /// Counts a row.
-    pub fn add(&mut self, row: &Row) {
-        *self.states.entry(row.state.name().to_owned()).or_insert(0) += 1;
-        self.correct += usize::from(row.correct == Some(true));
-        self.answered_wrong += usize::from(row.state == SampleState::Answered && row.correct == Some(false));
-        self.judged += usize::from(row.correct.is_some());
-        self.unjudged += usize::from(row.is_unjudged());
-        self.tokens += row.usage.input + row.usage.output;
-        self.turns += u64::from(row.turns);
-        self.cost_usd += row.cost_usd.unwrap_or_default();
-        let used_tokens = row.usage.input + row.usage.output > 0 || row.unknown.contains(&Figure::Tokens);
-        self.unpriced += usize::from(row.cost_usd.is_none() && used_tokens);
-        self.unknown.extend(&row.unknown);
-        if let Some(correct) = row.correct {
-            let scores = self.scores.entry(row.sample.task_id.clone()).or_default();
-            scores.push(f64::from(u8::from(correct)));
-        }
-        self.longest.push((row.wall_ms, row.sample.clone()));
-        self.longest.sort_by(|a, b| b.cmp(a));
-        self.longest.truncate(SLOWEST);
-    }
-
-    /// Accuracy over the samples that have been scored so far.
-    #[must_use]
-    pub fn accuracy(&self) -> Option<Estimate> {
-        clustered_mean(&self.scores.values().collect::<Vec<_>>())
-    }
-
-    /// US dollars; none where the price of a sample is unknown.
-    #[must_use]
-    pub fn cost(&self) -> Option<f64> {
-        (self.unpriced == 0).then_some(self.cost_usd)
-    }
-
-    /// Samples that have ended.
-    #[must_use]
-    pub fn done(&self) -> usize {
-        self.states.values().sum()
-    }
-}
-
-impl Progress {
-    /// Progress of a run that has some rows already.
-    #[must_use]
-    pub fn of<'a>(rows: impl Iterator<Item = &'a Row>) -> Self {
-        let progress = Self::default();
-        rows.for_each(|row| progress.locked().tally.add(row));
-        progress
-    }
-
-    /// The counts so far.
-    #[must_use]
-    pub fn tally(&self) -> Tally {
-        self.locked().tally.clone()
-    }
-
-    /// Samples under way and when each began, the oldest first.
-    #[must_use]
-    pub fn running(&self) -> Vec<(SampleId, Instant)> {
-        let mut running: Vec<(SampleId, Instant)> =
-            self.locked().running.iter().map(|(sample, began)| (sample.clone(), *began)).collect();
-        running.sort_by_key(|(_, began)| *began);
-        running
-    }
-
-    fn locked(&self) -> std::sync::MutexGuard<'_, Shown> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Everything that samples are run with.
@@ -185,13 +67,13 @@ impl Schedule {
                 && kept.is_ok()
             {
                 settles = schedule.plan.stop_on_pass && row.correct == Some(true);
-                schedule.progress.locked().tally.add(&row);
+                schedule.progress.ended(&row);
                 kept = store.add(*row);
                 if kept.is_err() {
                     schedule.cancel.cancel();
                 }
             }
-            schedule.progress.locked().running.remove(&sample);
+            schedule.progress.left(&sample);
             schedule.queue.done(&sample, settles).await;
         }
         while workers.join_next().await.is_some() {}
@@ -205,7 +87,7 @@ impl Schedule {
                 () = self.cancel.cancelled() => None,
             };
             let Some(sample) = sample.filter(|_| !self.cancel.is_cancelled()) else { return };
-            self.progress.locked().running.insert(sample.clone(), Instant::now());
+            self.progress.begun(&sample);
             let row = match self.plan.tasks.get(&sample.task_id) {
                 Some(task) => self.sample(&sample, task).await.map(Box::new),
                 None => None,

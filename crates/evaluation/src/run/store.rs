@@ -270,7 +270,7 @@ impl Store {
     /// # Errors
     ///
     /// A full or read-only disk.
-    pub fn keep_rows(&self) -> Result<PathBuf, StoreError> {
+    pub(crate) fn keep_rows(&self) -> Result<PathBuf, StoreError> {
         let judge = &self.header.judge;
         let name: String = [judge.judge.as_str(), judge.model.as_str()]
             .join(" ")
