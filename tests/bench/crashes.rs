@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Home, Said, counting_model, wait_until};
+use crate::support::{Home, Said, counting_model, wait_for};
 
 const SAMPLES: usize = 200;
 const AT_ONCE: usize = 8;
@@ -44,7 +44,7 @@ async fn ten_kills_change_nothing() {
         let mut child = home.command(&arguments("killed")).spawn().unwrap();
         // Each time a little later than when the program has got as far as one more part of the samples.
         let wanted = SAMPLES * kill / (KILLS + 2);
-        wait_until(&mut child, || home.rows_so_far("killed") >= wanted).await;
+        wait_for(&mut child, || home.rows_so_far("killed") >= wanted).await;
         tokio::time::sleep(Duration::from_millis(7 * kill as u64 % 40)).await;
         child.kill().await.unwrap();
     }
@@ -79,7 +79,7 @@ async fn an_interrupted_run_is_resumed_by_its_folder_alone() {
         ])
         .spawn()
         .unwrap();
-    wait_until(&mut child, || home.rows_so_far("out") >= 5).await;
+    wait_for(&mut child, || home.rows_so_far("out") >= 5).await;
     child.kill().await.unwrap();
     home.run(&["resume", "out", "--judge", "mock"]).await.expect(0);
     assert_eq!(home.rows("out").len(), 30);

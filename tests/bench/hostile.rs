@@ -37,9 +37,8 @@ async fn a_document_of_gigabytes_costs_its_own_sample_one_call() {
     assert!(rows.len() == 3 && states.iter().all(|state| **state == "answered"), "{states:?}");
     let told = server.requests().iter().any(|request| {
         let said = request.body.to_string();
-        said.contains(
-            "`bomb.pdf` is too large to be read: reading it took more than 2147483648 bytes of memory",
-        )
+        // Its memory is used up, or on a busy machine its time.
+        said.contains("`bomb.pdf` is too large to be read: reading it took ")
     });
     assert!(told, "the model was told");
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::scripted_server::{Reply, ScriptedServer};
-use crate::support::{Home, Said, counting_model, wait_until};
+use crate::support::{Home, Said, counting_model, wait_for};
 
 /// Settings that make the scripted server the judge.
 fn judged_by(home: Home, judge: &ScriptedServer) -> Home {
@@ -190,7 +190,7 @@ async fn an_interrupt_keeps_the_verdicts_and_waits_for_no_judge() {
             "score" => part.exists(),
             _ => judge.requests().len() >= asked + 2,
         };
-        wait_until(&mut child, is_under_way).await;
+        wait_for(&mut child, is_under_way).await;
         assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
         let said = Said::from(child.wait_with_output().await.unwrap()).expect(130);
         assert!(said.stderr.contains(&format!("fathom-bench {command} out")), "{}", said.stderr);

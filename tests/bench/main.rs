@@ -8,6 +8,8 @@ mod crashes;
 mod hostile;
 mod judging;
 mod limits;
+#[path = "../support/program.rs"]
+mod program;
 #[path = "../../crates/llm-providers/tests/support/scripted_server.rs"]
 mod scripted_server;
 mod suites;

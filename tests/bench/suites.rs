@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::scripted_server::{Reply, ScriptedServer};
-use crate::support::{Home, counting_model, reply_to, wait_until};
+use crate::support::{Home, counting_model, reply_to, wait_for};
 
 #[tokio::test]
 async fn our_own_suite_runs_offline() {
@@ -158,7 +158,7 @@ async fn a_run_is_watched_from_its_folder() {
     let arguments =
         ["run", tasks.to_str().unwrap(), "--judge", "mock", "--max-concurrent", "1", "--out", "out"];
     let mut run = home.command(&arguments).spawn().unwrap();
-    wait_until(&mut run, || home.rows_so_far("out") >= 1).await;
+    wait_for(&mut run, || home.rows_so_far("out") >= 1).await;
     // It ends by itself, and has seen the end.
     let watched = home.run(&["status", "out", "--watch"]).await.expect(0);
     let last = watched.stdout.lines().last().unwrap();
@@ -168,7 +168,7 @@ async fn a_run_is_watched_from_its_folder() {
 
     // Of a run that was killed it says how to go on.
     let mut run = home.command(&[&arguments[..6], &["--out", "killed"]].concat()).spawn().unwrap();
-    wait_until(&mut run, || home.rows_so_far("killed") >= 3).await;
+    wait_for(&mut run, || home.rows_so_far("killed") >= 3).await;
     run.kill().await.unwrap();
     let watched = home.run(&["status", "killed", "--watch"]).await.expect(130);
     assert!(watched.stderr.contains("nobody is at work in killed"), "{}", watched.stderr);

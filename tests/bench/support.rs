@@ -1,25 +1,18 @@
-//! Starts the program in a home of its own and reads what it leaves behind.
+//! A home of its own for the program, with tasks and a model that answers them, and what runs leave behind there.
 
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
-use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 
+use crate::program::{KEY, program, settings_of};
+pub(crate) use crate::program::{Said, wait_for};
 use crate::scripted_server::{Reply, Request, ScriptedServer};
 
 /// A folder with nothing in it that a run could find by accident.
 pub(crate) struct Home {
     dir: tempfile::TempDir,
     options: Vec<String>,
-}
-
-/// What one call of the program came to.
-pub(crate) struct Said {
-    pub(crate) code: i32,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
 }
 
 impl Home {
@@ -29,20 +22,9 @@ impl Home {
 
     /// A home whose model is the scripted server and whose only tools are those of the planner.
     pub(crate) fn with_model(server: &ScriptedServer) -> Self {
-        let mut home = Self::new();
-        for set in [
-            "llm.provider=openai_compatible".to_owned(),
-            "llm.model_name=scripted".to_owned(),
-            "llm.api_key=test-key-0123456789".to_owned(),
-            format!("llm.base_url={}", server.base_url()),
-            "llm.max_context_length=100000".to_owned(),
-            "llm.retries.base_wait=0.01".to_owned(),
-            "agent.llm_retry_pause=0".to_owned(),
-            "agent.main_agent.tools=[task_planner]".to_owned(),
-        ] {
-            home = home.set(&set);
-        }
-        home
+        let settings = settings_of(server);
+        let home = settings.iter().fold(Self::new(), |home, setting| home.set(setting));
+        home.set("agent.main_agent.tools=[task_planner]")
     }
 
     pub(crate) fn set(mut self, setting: &str) -> Self {
@@ -75,23 +57,12 @@ impl Home {
 
     /// The command with the settings of this home behind its arguments, where it takes settings.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom-bench"));
-        command.args(arguments);
+        let mut command = program(env!("CARGO_BIN_EXE_fathom-bench"), self.dir.path());
+        // A secret is in no header: who goes on with a run has it in the environment.
+        command.args(arguments).env("FATHOM_LLM__API_KEY", KEY);
         if arguments.first() == Some(&"run") {
             command.args(&self.options);
         }
-        command
-            .current_dir(self.dir.path())
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.dir.path())
-            .env("FATHOM_LOCAL_SERVERS", "off")
-            // A secret is in no header: who goes on with a run has it in the environment.
-            .env("FATHOM_LLM__API_KEY", "test-key-0123456789")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
         command
     }
 
@@ -117,34 +88,8 @@ impl Home {
     }
 }
 
-/// Looks again and again until something is so; a program that ends before that will never make it so.
-pub(crate) async fn wait_until(program: &mut Child, is_so: impl Fn() -> bool) {
-    while !is_so() {
-        assert!(program.try_wait().unwrap().is_none() || is_so(), "the program ended too soon");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
 pub(crate) fn json_of(file: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
-}
-
-impl From<Output> for Said {
-    fn from(output: Output) -> Self {
-        Self {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-}
-
-impl Said {
-    #[track_caller]
-    pub(crate) fn expect(self, code: i32) -> Self {
-        assert_eq!(self.code, code, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
-        self
-    }
 }
 
 /// A model that makes one tool call, says that it knows, and answers with the number of the question; numbers that

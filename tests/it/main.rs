@@ -13,6 +13,8 @@ mod long_run;
 mod loop_features;
 mod mcp_serve;
 mod npm_server;
+#[path = "../support/program.rs"]
+mod program;
 mod resume;
 #[path = "../../crates/llm-providers/tests/support/scripted_server.rs"]
 mod scripted_server;

@@ -1,12 +1,12 @@
-//! Starts the program in a home of its own and reads what it says.
+//! A home of its own for the program, with its tool server and settings, and what runs leave behind there.
 
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
 use tokio::process::Command;
 
+use crate::program::{KEY, program, settings_of};
+pub(crate) use crate::program::{Said, wait_until};
 use crate::scripted_server::ScriptedServer;
 
 /// A folder with nothing in it that a run could find by accident.
@@ -16,13 +16,6 @@ pub(crate) struct Home {
     options: Vec<String>,
 }
 
-/// What one call of the program came to.
-pub(crate) struct Said {
-    pub(crate) code: i32,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-}
-
 impl Home {
     pub(crate) fn new() -> Self {
         Self { dir: tempfile::tempdir().unwrap(), options: Vec::new() }
@@ -30,19 +23,7 @@ impl Home {
 
     /// A home whose model is the scripted server.
     pub(crate) fn with_model(server: &ScriptedServer) -> Self {
-        let mut home = Self::new();
-        for set in [
-            "llm.provider=openai_compatible".to_owned(),
-            "llm.model_name=scripted".to_owned(),
-            "llm.api_key=test-key-0123456789".to_owned(),
-            format!("llm.base_url={}", server.base_url()),
-            "llm.max_context_length=100000".to_owned(),
-            "llm.retries.base_wait=0.01".to_owned(),
-            "agent.llm_retry_pause=0".to_owned(),
-        ] {
-            home = home.set(&set);
-        }
-        home
+        settings_of(server).iter().fold(Self::new(), |home, setting| home.set(setting))
     }
 
     /// Adds the research server over stdio as the only tool server.
@@ -83,19 +64,8 @@ impl Home {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
-        command
-            .args(arguments)
-            .args(&self.options)
-            .current_dir(self.dir.path())
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.dir.path())
-            .env("FATHOM_LOCAL_SERVERS", "off")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
+        let mut command = program(env!("CARGO_BIN_EXE_fathom"), self.dir.path());
+        command.args(arguments).args(&self.options);
         command
     }
 
@@ -105,13 +75,8 @@ impl Home {
 
     /// Without the settings of this home: for runs that know theirs. The model's key is in the environment.
     pub(crate) async fn run_as_is(&self, arguments: &[&str]) -> Said {
-        let with_settings = self.command(&[]);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
-        command.args(arguments).current_dir(self.dir.path()).env_clear().stdin(Stdio::null());
-        for (name, value) in with_settings.as_std().get_envs() {
-            command.env(name, value.unwrap_or_default());
-        }
-        command.env("OPENAI_API_KEY", "test-key-0123456789");
+        let mut command = program(env!("CARGO_BIN_EXE_fathom"), self.dir.path());
+        command.args(arguments).env("OPENAI_API_KEY", KEY);
         Said::from(command.output().await.unwrap())
     }
 
@@ -157,36 +122,7 @@ impl Home {
     }
 }
 
-impl From<Output> for Said {
-    fn from(output: Output) -> Self {
-        Self {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-}
-
-impl Said {
-    /// The one JSON object on stdout.
-    #[track_caller]
-    pub(crate) fn json(&self) -> Value {
-        assert_eq!(self.stdout.lines().count(), 1, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
-        serde_json::from_str(&self.stdout).unwrap()
-    }
-}
-
 /// A call in the dialect `mcp_xml`.
-/// Looks again and again until something holds; the test fails when it never does.
-pub(crate) async fn wait_until(holds: impl Fn() -> bool) {
-    let waited = tokio::time::timeout(Duration::from_secs(60), async {
-        while !holds() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    });
-    waited.await.expect("it never came to be");
-}
-
 pub(crate) fn call(tool: &str, arguments: &Value) -> String {
     format!(
         "<use_mcp_tool>\n<server_name>research</server_name>\n<tool_name>{tool}</tool_name>\n<arguments>\n{arguments}\n</arguments>\n</use_mcp_tool>"

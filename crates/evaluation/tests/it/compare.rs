@@ -3,7 +3,7 @@
 use evaluation::canary::Canaries;
 use evaluation::compare::compare;
 use evaluation::export::{Exported, Filter, Target, export};
-use evaluation::run::Store;
+use evaluation::run::{Header, Store};
 use evaluation::sample::Row;
 use evaluation::vote::{Vote, submissions, vote};
 use serde_json::json;
@@ -179,4 +179,23 @@ fn rows_without_runs_are_left_out_of_exports() {
     let error =
         export(&folder.path().join("none"), Target::Chatml, &Filter::default()).unwrap_err().to_string();
     assert!(error.contains("is no folder of a benchmark run"), "{error}");
+}
+
+#[test]
+fn other_tool_servers_are_other_settings() {
+    let rows = rows(&[("a", "+")]);
+    // Whatever a server is called, it is compared.
+    let with = |argument: &str| {
+        let servers = json!({"secret-notes": {"command": "notes", "args": [argument]}});
+        header(&["a"], 1, &json!({"servers": servers}))
+    };
+    let warnings = |a: &Header, b: &Header| compare((a, &rows), (b, &rows)).warnings;
+    assert_eq!(
+        warnings(&with("1f"), &with("2e")),
+        ["the configurations differ: servers.secret-notes.args ([\"1f\"] and [\"2e\"])"]
+    );
+    let of_before = header(&["a"], 1, &json!({}));
+    for same in [[&with("1f"), &with("1f")], [&with("1f"), &of_before], [&of_before, &with("1f")]] {
+        assert_eq!(warnings(same[0], same[1]), Vec::<String>::new());
+    }
 }
