@@ -145,6 +145,40 @@ async fn figures_come_from_one_judge() {
 }
 
 #[tokio::test]
+async fn what_was_set_for_a_judge_is_remembered_and_no_verdicts_are_lost() {
+    let model = counting_model().await;
+    let works = Arc::new(AtomicBool::new(true));
+    let judge = switchable(&works).await;
+    let home = judged_by(Home::with_model(&model), &judge);
+    let tasks = home.tasks(3);
+    home.run(&["run", tasks.to_str().unwrap(), "--out", "out"]).await.expect(0);
+    let key = "benchmark.judge.llm.api_key=judge-key-0123456789";
+    let votes = || home.report("out")["header"]["judge"]["votes"].as_u64();
+    let kept = |name: &str| {
+        std::fs::read_to_string(home.path(&format!("out/results.by-equivalence-judge-1{name}.jsonl")))
+    };
+    let score = |votes: &'static str| ["score", "out", "-s", key, "-s", votes];
+    let said = home.run(&score("benchmark.judge.votes=3")).await.expect(0);
+    assert!(said.stdout.starts_with("judged 1, changed 0"), "{}", said.stdout);
+    assert_eq!(votes(), Some(3));
+    let first = kept("").unwrap();
+
+    // The command that is advised after an interrupt judges as before, which leaves nothing to judge.
+    let said = home.run(&["score", "out", "-s", key]).await.expect(0);
+    assert!(said.stdout.starts_with("judged 0, changed 0"), "{}\n{}", said.stdout, said.stderr);
+    assert_eq!(votes(), Some(3));
+    home.run(&["resume", "out", "-s", key]).await.expect(0);
+
+    // The same judge in another way: what it said before is kept, both times.
+    home.run(&score("benchmark.judge.votes=1")).await.expect(0);
+    assert_eq!((votes(), kept("").unwrap() == first), (Some(1), true));
+    assert_ne!(kept("-2").unwrap(), first);
+    let header = std::fs::read_to_string(home.path("out/header.json")).unwrap();
+    assert_eq!(header.matches("benchmark.judge.votes").count(), 1, "{header}");
+    assert!(!header.contains("judge-key"), "a key is on disk");
+}
+
+#[tokio::test]
 async fn a_report_is_of_the_last_verdicts() {
     let model = counting_model().await;
     let works = Arc::new(AtomicBool::new(false));

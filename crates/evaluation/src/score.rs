@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::dataset::Task;
 use crate::judge::{Identity, Judge};
-use crate::run::{Store, StoreError};
+use crate::run::{Invocation, Store, StoreError};
 use crate::sample::{Judged, Row, SampleState};
 
 /// Which rows are judged.
@@ -27,8 +27,6 @@ pub struct Scored {
     pub wanted: usize,
     /// Rows that were judged.
     pub judged: usize,
-    /// Rows whose verdict is another one now.
-    pub changed: usize,
     /// Rows for which the judge failed.
     pub failed: usize,
     /// Why it failed the first time.
@@ -72,7 +70,6 @@ pub async fn judge_again(
             next = judged.next() => next,
         };
         let Some((mut row, judgement)) = next else { break };
-        let before = row.correct;
         match &judgement {
             Judged::Unjudged { reason, .. } => {
                 scored.failed += 1;
@@ -87,7 +84,6 @@ pub async fn judge_again(
             _ => {
                 row.judge(judgement);
                 scored.judged += 1;
-                scored.changed += usize::from(row.correct != before);
                 store.put(row)?;
             }
         }
@@ -99,7 +95,7 @@ pub async fn judge_again(
 }
 
 /// Takes the verdicts of another judge off the rows, after they were kept in a file of their own: `judge`, asked for as
-/// `wish`, is the judge of this run from now on. Before that it has to judge one of the answers; where it cannot,
+/// in `invocation`, is the judge of this run from now on. Before that it has to judge one of the answers; where it cannot,
 /// nothing is changed and the reason comes back.
 ///
 /// # Errors
@@ -109,7 +105,7 @@ pub async fn hand_over(
     store: &mut Store,
     tasks: &BTreeMap<String, Task>,
     judge: &Judge,
-    wish: Option<String>,
+    invocation: Invocation,
 ) -> Result<Result<std::path::PathBuf, String>, StoreError> {
     let first = store
         .rows()
@@ -127,7 +123,7 @@ pub async fn hand_over(
         row.judge(Judged::Unjudged { reason, transcript: None });
     }
     store.rewrite(rows)?;
-    store.set_judge(judge.identity(), wish)?;
+    store.set_judge(judge.identity(), invocation)?;
     Ok(Ok(kept))
 }
 

@@ -7,14 +7,14 @@ use anyhow::Context as _;
 use evaluation::compare::Comparison;
 use evaluation::export::{Filter, Target as ExportTarget};
 use evaluation::report::{Report, to_html, to_markdown, to_table};
-use evaluation::run::{Store, read_run};
+use evaluation::run::{Store, key_of, read_run};
 use evaluation::sample::Row;
 use evaluation::score::{Again, hand_over, judge_again};
 use evaluation::suite::{Suite, judge_of};
 use tokio_util::sync::CancellationToken;
 
 use super::import::judged_selection;
-use super::run::{around_of, keep_reports};
+use super::run::{around_of, keep_reports, without_secrets};
 use crate::Exit;
 use crate::args::{CompareArgs, ExportArgs, Format, ReportArgs, ScoreArgs, Target, VoteArgs, VoteForm};
 use crate::around::{here, judge_wish, shown, surroundings};
@@ -27,7 +27,8 @@ pub(crate) async fn score(arguments: ScoreArgs) -> anyhow::Result<Exit> {
     let mut store = Store::reopen(&arguments.dir)?;
     let header = store.header().clone();
     let mut around = around_of(&header.invocation, arguments.conf_dir, None);
-    let sets_judge = arguments.set.iter().any(|set| set.trim_start().starts_with("benchmark.judge"));
+    let for_judge: Vec<String> =
+        arguments.set.iter().filter(|set| key_of(set).starts_with("benchmark.judge")).cloned().collect();
     around.set.extend(arguments.set);
     let place = surroundings(&around, Some(&header.invocation.suite), &arguments.dir)?;
     let resolved = place.resolve().map_err(shown)?;
@@ -38,17 +39,27 @@ pub(crate) async fn score(arguments: ScoreArgs) -> anyhow::Result<Exit> {
         "{} is not the dataset that the run was made from (its content differs)",
         suite.facts.file
     );
-    // Who sets something about the judge means the suite's.
-    let of_before = header.invocation.judge.clone().filter(|_| !sets_judge);
+    // Who sets which model judges means the suite's judge, not that of the last command.
+    let names_model = for_judge.iter().any(|set| {
+        let key = key_of(set);
+        matches!(key, "benchmark.judge" | "benchmark.judge.mock") || key.starts_with("benchmark.judge.llm")
+    });
+    let of_before = header.invocation.judge.clone().filter(|_| !names_model);
     let wish = arguments.judge.or(of_before);
+    let invocation =
+        header.invocation.clone().judged_by(wish.clone(), without_secrets(&for_judge, &resolved));
     let judge = judge_of(&resolved, &judge_wish(wish.as_deref(), &around)?, &place.limiters).await?;
     let tasks: BTreeMap<_, _> = suite.tasks.into_iter().map(|task| (task.task_id.clone(), task)).collect();
     let again = if arguments.all { Again::All } else { Again::Open };
+    let verdicts = |store: &Store| -> BTreeMap<_, _> {
+        store.rows().map(|row| (row.sample.clone(), row.correct)).collect()
+    };
+    let before = verdicts(&store);
     // Figures of one run come from one judge.
     if judge.identity() != header.judge {
         if store.rows().any(|row| row.verdict_of().is_some()) {
             note(&format!("{} judges every answer again, not {}", judge.identity(), header.judge));
-            match hand_over(&mut store, &tasks, &judge, wish).await? {
+            match hand_over(&mut store, &tasks, &judge, invocation).await? {
                 Ok(kept) => note(&format!("the verdicts of before are kept in {}", kept.display())),
                 Err(why) => {
                     note(&format!("the judge failed at the first answer, so nothing was changed: {why}"));
@@ -56,7 +67,7 @@ pub(crate) async fn score(arguments: ScoreArgs) -> anyhow::Result<Exit> {
                 }
             }
         } else {
-            store.set_judge(judge.identity(), wish)?;
+            store.set_judge(judge.identity(), invocation)?;
         }
     }
     let cancel = CancellationToken::new();
@@ -65,10 +76,13 @@ pub(crate) async fn score(arguments: ScoreArgs) -> anyhow::Result<Exit> {
     let scored = judge_again(&mut store, &tasks, &judge, how, &cancel, &judging::shown()).await?;
     let rows: Vec<Row> = store.rows().cloned().collect();
     keep_reports(store.folder(), &Report::new(store.header().clone(), &rows, false))?;
+    // Verdicts of another judge were taken off before: what changed is seen from the beginning to the end.
+    let after = verdicts(&store);
+    let changed = after.iter().filter(|(id, now)| now.is_some() && before.get(*id) != Some(*now)).count();
     output::result(
         &format!(
-            "judged {}, changed {}, failed {}, still unjudged {}\n",
-            scored.judged, scored.changed, scored.failed, scored.unjudged
+            "judged {}, changed {changed}, failed {}, still unjudged {}\n",
+            scored.judged, scored.failed, scored.unjudged
         ),
         None,
     )?;

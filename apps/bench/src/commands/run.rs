@@ -10,7 +10,8 @@ use evaluation::judge::Judge;
 use evaluation::records::is_named_so;
 use evaluation::report::{Report, to_html, to_markdown, to_table};
 use evaluation::run::{
-    GitFacts, Header, InProcessQueue, Invocation, PipelineRunner, Plan, Progress, Schedule, Store, read_run,
+    GitFacts, Header, InProcessQueue, Invocation, PipelineRunner, Plan, Progress, Schedule, Store, key_of,
+    read_run,
 };
 use evaluation::sample::Row;
 use evaluation::score::{Again, judge_again};
@@ -113,20 +114,24 @@ pub(crate) async fn resume(arguments: ResumeArgs) -> anyhow::Result<Exit> {
 
 /// What was typed, less secrets.
 fn invocation(suite: &str, file: Option<PathBuf>, around: &Around, resolved: &Resolved) -> Invocation {
-    let holds_secret = |set: &str| {
-        let key = set.split('=').next().unwrap_or_default();
-        is_secret_name(key.rsplit('.').next().unwrap_or_default().trim()) || resolved.redacted(set) != set
-    };
     Invocation {
         suite: suite.to_owned(),
         file: file.as_ref().map(absolute),
         llm: around.llm.clone(),
         agent: around.agent.clone(),
-        sets: around.set.iter().filter(|set| !holds_secret(set)).cloned().collect(),
+        sets: without_secrets(&around.set, resolved),
         conf_dir: around.conf_dir.as_ref().map(absolute),
         mcp_config: around.mcp_config.as_ref().map(absolute),
         judge: None,
     }
+}
+
+/// The settings that hold no secret.
+pub(super) fn without_secrets(sets: &[String], resolved: &Resolved) -> Vec<String> {
+    let holds_secret = |set: &str| {
+        is_secret_name(key_of(set).rsplit('.').next().unwrap_or_default()) || resolved.redacted(set) != set
+    };
+    sets.iter().filter(|set| !holds_secret(set)).cloned().collect()
 }
 
 /// From wherever the run is gone on with.

@@ -1,7 +1,7 @@
 //! What a run over a suite was made of: everything that somebody needs who wants the same figures again. Written once,
 //! and compared when the run is gone on with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use pipeline::config::is_secret_name;
@@ -77,6 +77,25 @@ pub struct Invocation {
     /// Who judges: `mock`, or a preset of `conf/llm/`; none where the suite says.
     #[serde(default)]
     pub judge: Option<String>,
+}
+
+impl Invocation {
+    /// The same with another judge: who was asked for, and what was set for the judging. That takes the place of what
+    /// was set for the same keys before.
+    #[must_use]
+    pub fn judged_by(self, judge: Option<String>, sets: Vec<String>) -> Self {
+        let replaced: BTreeSet<&str> = sets.iter().map(|set| key_of(set)).collect();
+        let mut all = self.sets;
+        all.retain(|set| !replaced.contains(key_of(set)));
+        all.extend(sets);
+        Self { judge, sets: all, ..self }
+    }
+}
+
+/// The key of a single setting as typed.
+#[must_use]
+pub fn key_of(set: &str) -> &str {
+    set.split('=').next().unwrap_or_default().trim()
 }
 
 /// The dataset of a run.

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use pipeline::lock::{FolderLock, LockError};
 
-use super::header::{Header, Mismatch};
+use super::header::{Header, Invocation, Mismatch};
 use super::runner::run_folder;
 use crate::judge::Identity;
 use crate::sample::{Row, SampleId};
@@ -130,7 +130,7 @@ impl Store {
                         asked: Box::new(header.judge),
                     });
                 }
-                store.set_judge(header.judge, header.invocation.judge)?;
+                store.set_judge(header.judge, header.invocation)?;
             }
             return Ok(store);
         }
@@ -217,14 +217,13 @@ impl Store {
         Ok(())
     }
 
-    /// Says that another judge judges this run; `wish` is how it was asked for.
+    /// Says that another judge judges this run; `invocation` has how it was asked for.
     ///
     /// # Errors
     ///
     /// A full or read-only disk; the old header stays then.
-    pub fn set_judge(&mut self, judge: Identity, wish: Option<String>) -> Result<(), StoreError> {
-        let mut header = Header { judge, ..self.header.clone() };
-        header.invocation.judge = wish;
+    pub fn set_judge(&mut self, judge: Identity, invocation: Invocation) -> Result<(), StoreError> {
+        let header = Header { judge, invocation, ..self.header.clone() };
         write_header(&self.folder, &header)?;
         self.header = header;
         Ok(())
@@ -265,7 +264,8 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps the rows as they are now in a file of their own, which is named for their judge.
+    /// Keeps the rows as they are now in a file of their own, which is named for their judge. What another file of that
+    /// name has, such as the verdicts with another number of votes, is never lost.
     ///
     /// # Errors
     ///
@@ -278,8 +278,17 @@ impl Store {
             .chars()
             .map(|c| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' })
             .collect();
-        let file = self.folder.join(format!("results.by-{name}.jsonl"));
-        replace(&file, lines(self.rows()).as_bytes())?;
+        let rows = lines(self.rows());
+        let mut file = self.folder.join(format!("results.by-{name}.jsonl"));
+        let mut number = 1;
+        while file.exists() {
+            if std::fs::read(&file).is_ok_and(|kept| kept == rows.as_bytes()) {
+                return Ok(file);
+            }
+            number += 1;
+            file = self.folder.join(format!("results.by-{name}-{number}.jsonl"));
+        }
+        replace(&file, rows.as_bytes())?;
         Ok(file)
     }
 
