@@ -173,6 +173,9 @@ async fn a_run_is_watched_from_its_folder() {
     let watched = home.run(&["status", "killed", "--watch"]).await.expect(130);
     assert!(watched.stderr.contains("nobody is at work in killed"), "{}", watched.stderr);
     assert!(watched.stdout.contains("/24 done"), "{}", watched.stdout);
+    let looked = home.run(&["status", "killed"]).await.expect(0);
+    assert!(looked.stderr.contains("nobody is at work in killed"), "{}", looked.stderr);
+    assert!(!looked.stdout.contains("running"), "{}", looked.stdout);
 }
 
 #[tokio::test]
@@ -182,8 +185,11 @@ async fn a_task_ends_with_its_first_right_epoch() {
     let tasks = home.tasks(6);
     let arguments =
         ["run", tasks.to_str().unwrap(), "--stop-on-pass", "3", "--judge", "mock", "--out", "out"];
-    home.run(&arguments).await.expect(0);
-    // Two tasks are never right and have three epochs; four need one.
+    // Two tasks are never right and have three epochs; four need one. Nothing is left for the same command.
+    for _ in 0..2 {
+        let said = home.run(&arguments).await.expect(0);
+        assert!(said.stderr.lines().last().unwrap().starts_with("10/10 done"), "{}", said.stderr);
+    }
     assert_eq!(home.rows("out").len(), 2 * 3 + 4);
     let report = home.report("out");
     assert_eq!(report["any_of"]["share"]["mean"].as_f64(), Some(4.0 / 6.0));

@@ -21,6 +21,7 @@ const QUIET: Duration = Duration::from_secs(30);
 /// Shows one picture after the other.
 pub(crate) struct Screen {
     terminal: Term,
+    can_redraw: bool,
     drawn: usize,
     told: Option<(String, Instant)>,
 }
@@ -28,18 +29,24 @@ pub(crate) struct Screen {
 impl Screen {
     /// On standard error, where a run tells how it goes.
     pub(crate) fn stderr() -> Self {
-        Self { terminal: Term::stderr(), drawn: 0, told: None }
+        Self::on(Term::stderr())
     }
 
     /// On standard output, where the picture is what was asked for.
     pub(crate) fn stdout() -> Self {
-        Self { terminal: Term::stdout(), drawn: 0, told: None }
+        Self::on(Term::stdout())
+    }
+
+    fn on(terminal: Term) -> Self {
+        let is_dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
+        let can_redraw = terminal.is_term() && !is_dumb;
+        Self { terminal, can_redraw, drawn: 0, told: None }
     }
 
     /// Draws the picture in the place of the last one; elsewhere a line, where it says something new or nothing was
     /// said for long.
     pub(crate) fn show(&mut self, picture: &Picture) {
-        if self.terminal.is_term() {
+        if self.can_redraw {
             let (height, width) = self.terminal.size();
             let lines = picture.block(usize::from(width), usize::from(height).saturating_sub(2));
             self.redraw(&lines);
@@ -74,7 +81,7 @@ impl Screen {
 pub(crate) struct Frame {
     /// The suite, the model and the judge in words.
     pub(crate) title: String,
-    /// Samples that will have ended when the run is done.
+    /// Samples of the run, those included that tasks with a right epoch will not need.
     pub(crate) total: usize,
     /// Samples that had ended before this part of the run.
     pub(crate) before: usize,
@@ -103,7 +110,7 @@ pub(crate) async fn show(progress: Arc<Progress>, frame: Frame, stop: Cancellati
             tally,
         };
         if let Some(epochs) = frame.any_of {
-            picture.total = picture.total.saturating_sub(picture.spared(epochs));
+            picture.total = picture.total.saturating_sub(picture.spared(epochs)).max(picture.tally.done());
         }
         screen.show(&picture);
         if ended {

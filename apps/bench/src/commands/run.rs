@@ -213,7 +213,7 @@ async fn carry_on(
             client.model(),
             judge.identity()
         ),
-        total: before + waiting.len(),
+        total: suite.samples().len(),
         before,
         any_of: suite.stop_on_pass.and_then(|epochs| usize::try_from(epochs).ok()),
     };

@@ -23,17 +23,20 @@ pub(crate) async fn status(arguments: &StatusArgs) -> anyhow::Result<Exit> {
         let at_work = is_at_work(&arguments.dir);
         let (header, rows) = read_run(&arguments.dir)?;
         let report = Report::new(header, &rows, true);
-        let picture = picture(arguments, &report, &rows);
+        let picture = picture(arguments, &report, &rows, at_work);
         if !arguments.watch && !Term::stdout().is_term() {
             output::result(&format!("{}\n", picture.line()), None)?;
         } else {
             screen.show(&picture);
         }
-        if arguments.watch && !report.complete && !at_work {
+        let is_left = !report.complete && !at_work;
+        if is_left {
             note(&format!(
                 "nobody is at work in {dir}; go on with: fathom-bench resume {dir}",
                 dir = arguments.dir.display()
             ));
+        }
+        if arguments.watch && is_left {
             return Ok(Exit::Interrupted);
         }
         if !arguments.watch || report.complete {
@@ -43,16 +46,19 @@ pub(crate) async fn status(arguments: &StatusArgs) -> anyhow::Result<Exit> {
     }
 }
 
-fn picture(arguments: &StatusArgs, report: &Report, rows: &[Row]) -> Picture {
+fn picture(arguments: &StatusArgs, report: &Report, rows: &[Row], at_work: bool) -> Picture {
     let header = &report.header;
     let mut picture = Picture {
         title: format!("{} · {} ({}) · judge {}", header.suite, header.model, header.provider, header.judge),
         total: report.selected,
         any_of: header.stop_on_pass.and_then(|epochs| usize::try_from(epochs).ok()),
-        pace: pace(rows),
         ..Picture::default()
     };
     rows.iter().for_each(|row| picture.tally.add(row));
+    // What nobody works on is not under way, however far it got.
+    if !at_work || report.complete {
+        return picture;
+    }
     let now = SystemTime::now();
     let running = running_samples(&arguments.dir, rows).into_iter().map(|(name, began)| {
         let since = began.and_then(|began| now.duration_since(began).ok());
@@ -60,17 +66,45 @@ fn picture(arguments: &StatusArgs, report: &Report, rows: &[Row]) -> Picture {
     });
     picture.running = running.collect();
     picture.running.sort_by_key(|running| std::cmp::Reverse(running.since));
+    picture.pace = pace(rows, picture.running.len());
     picture
 }
 
-/// From the end of one sample to the end of the next, of the latest ones.
-fn pace(rows: &[Row]) -> Option<Duration> {
+/// From the end of one sample to the end of the next: what the latest ones took, shared by those under way. Their times
+/// of day say nothing where a run was interrupted, or where the first ones ended together.
+fn pace(rows: &[Row], running: usize) -> Option<Duration> {
     const LATEST: usize = 50;
-    let mut ends: Vec<SystemTime> =
-        rows.iter().filter_map(|row| evaluation::run::time_of(&row.ended)).collect();
-    ends.sort_unstable();
-    let latest = ends.get(ends.len().saturating_sub(LATEST)..)?;
-    let (first, last) = (latest.first()?, latest.last()?);
-    let gaps = u32::try_from(latest.len() - 1).ok().filter(|gaps| *gaps > 0)?;
-    Some(last.duration_since(*first).ok()? / gaps)
+    let mut latest: Vec<&Row> = rows.iter().collect();
+    latest.sort_by_key(|row| std::cmp::Reverse(evaluation::run::time_of(&row.ended)));
+    latest.truncate(LATEST);
+    let count = u32::try_from(latest.len()).ok().filter(|count| *count > 0)?;
+    let took: u64 = latest.iter().map(|row| row.wall_ms).sum();
+    Some(Duration::from_millis(took) / count / u32::try_from(running.max(1)).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn row(epoch: u32, wall_ms: u64) -> Row {
+        let row = json!({
+            "task_id": "a", "epoch": epoch, "state": "answered", "correct": true, "answer": "1", "ground_truth": "1",
+            "judgement": {"judged": "exact", "tier": "equal"}, "stop_reason": "completed", "capped": false,
+            "passes": 1, "turns": 1, "rollbacks": 0, "tool_calls": 0,
+            "usage": {"input": 1, "output": 1, "cache_read": 0, "cache_write": 0}, "cost_usd": null,
+            "wall_ms": wall_ms, "working_ms": wall_ms, "run_id": "r", "run_dir": "runs/r",
+            "ended": "2026-01-01T00:00:00Z",
+        });
+        serde_json::from_value(row).unwrap()
+    }
+
+    #[test]
+    fn the_pace_of_samples_that_ended_together() {
+        let rows: Vec<Row> = (1..=4).map(|epoch| row(epoch, 8_000)).collect();
+        assert_eq!(pace(&rows, 4), Some(Duration::from_secs(2)));
+        assert_eq!(pace(&rows, 0), Some(Duration::from_secs(8)));
+        assert_eq!(pace(&[], 4), None);
+    }
 }

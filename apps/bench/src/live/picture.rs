@@ -85,10 +85,9 @@ impl Picture {
         if let Some(left) = self.left() {
             let _ = write!(done, " · {} left", duration(left));
         }
-        if let Some(accuracy) = self.accuracy() {
-            let _ = write!(done, " · {accuracy}");
-        }
         lines.push(done);
+        // On a line of its own: on a narrow terminal the figure is not what is cut off.
+        lines.extend(self.accuracy());
         lines.push(self.spent());
         if !self.running.is_empty() {
             let longest: Vec<String> = self.running.iter().take(NAMED).map(named).collect();
@@ -250,18 +249,27 @@ mod tests {
             "  limit          1  █",
             "  running        1  █",
             "  pending       94  █████",
-            "5/100 done · 1 h 35 min left · accuracy so far 50.0 %",
+            "5/100 done · 1 h 35 min left",
+            "accuracy so far 50.0 % [0.0, 100.0]",
             "30 turns · 1200 tokens · $0.5000",
             "under way longest: e e1 7 s",
             "slowest so far: c e1 3 min 20 s, a e1 5 s",
         ] {
             assert!(lines.iter().any(|line| line.starts_with(part)), "{part:?} in\n{}", lines.join("\n"));
         }
-        for (width, height) in [(20, 5), (1, 1), (0, 0), (300, 100)] {
-            let lines = picture().block(width, height);
+        let mut wide = picture();
+        wide.running[0].name = "日本語のタスク".repeat(20);
+        for (picture, width, height) in
+            [(picture(), 20, 5), (picture(), 1, 1), (picture(), 0, 0), (picture(), 300, 100), (wide, 41, 40)]
+        {
+            let lines = picture.block(width, height);
             assert!(lines.len() <= height.max(1));
             let widest = lines.iter().map(|line| console::measure_text_width(line)).max();
             assert!(widest <= Some(width.max(1)), "{}", lines.join("\n"));
+            // An ideograph takes two columns.
+            let columns =
+                lines.iter().map(|line| line.chars().map(|c| 1 + usize::from(c > '\u{2fff}')).sum::<usize>());
+            assert!(columns.max() <= Some(width.max(1)), "{}", lines.join("\n"));
         }
     }
 
