@@ -30,6 +30,10 @@ async fn errors_at_the_start() {
         (vec!["run", tasks, "--task", "11"], vec!["tasks has no task 11"]),
         (vec!["run", tasks, "--judge", "mock", "--out", "foreign"], vec!["foreign", "no benchmark run"]),
         (vec!["run", tasks, "--judge", "nobody"], vec!["nobody"]),
+        (
+            vec!["run", tasks, "--judge", "mock", "-s", "agent.limits.cost=0.01", "--out", "unpriced"],
+            vec!["agent.limits.cost", "no price is known of scripted", "llm.price"],
+        ),
         (vec!["resume", "foreign"], vec!["no folder of a benchmark run"]),
         (vec!["report", "foreign"], vec!["no folder of a benchmark run"]),
         (vec!["score", "foreign"], vec!["no folder of a benchmark run"]),
@@ -46,6 +50,7 @@ async fn errors_at_the_start() {
     assert!(server.requests().is_empty());
     let left: Vec<_> = std::fs::read_dir(home.path("foreign")).unwrap().flatten().collect();
     assert_eq!(left.len(), 1, "{left:?}");
+    assert!(!home.path("unpriced").exists());
 }
 
 #[tokio::test]

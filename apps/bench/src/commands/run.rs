@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use evaluation::canary::Canaries;
 use evaluation::judge::Judge;
 use evaluation::records::is_named_so;
@@ -85,6 +85,13 @@ pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<Exit> {
     let judge = judge_of(pipeline.resolved(), &wish, &place.limiters).await?;
     let pipeline = pipeline.keeping_runs_in(out.join("runs"));
     let header = suite.header(&pipeline, &judge, git_facts(), invocation);
+    if pipeline.config().agent.limits.cost.is_some() && header.prices.is_empty() {
+        bail!(
+            "agent.limits.cost can end no sample: no price is known of {model}\nSet llm.price={{input: …, output: …}} in \
+             dollars for a million tokens, or leave the limit out",
+            model = header.model
+        );
+    }
     let store = Store::open(&out, header)?;
     carry_on(suite, pipeline, judge, store, arguments.allow_unjudged).await
 }
