@@ -29,7 +29,7 @@ async fn errors_at_the_start() {
         (vec!["run", "empty.jsonl"], vec!["holds no tasks"]),
         (vec!["run", tasks, "--task", "11"], vec!["tasks has no task 11"]),
         (vec!["run", tasks, "--judge", "mock", "--out", "foreign"], vec!["foreign", "no benchmark run"]),
-        (vec!["run", tasks, "--judge", "nobody"], vec!["nobody"]),
+        (vec!["run", tasks, "--judge", "nobody"], vec!["--judge: there is no file `llm/nobody.yaml`"]),
         (
             vec!["run", tasks, "--judge", "mock", "-s", "agent.limits.cost=0.01", "--out", "unpriced"],
             vec!["agent.limits.cost", "no price is known of scripted", "llm.price"],

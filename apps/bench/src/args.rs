@@ -267,7 +267,7 @@ pub(crate) struct ExportArgs {
     /// Samples that are not correct too
     #[arg(long)]
     pub(crate) all: bool,
-    /// Contaminated samples too
+    /// With --all, contaminated samples too: they never count as correct
     #[arg(long)]
     pub(crate) contaminated: bool,
     /// Only samples of at most so many turns

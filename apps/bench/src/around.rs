@@ -50,7 +50,10 @@ pub(crate) fn judge_wish(judge: Option<&str>, around: &Around) -> anyhow::Result
         Some(name) => {
             // What is set for the model that runs is not meant for the one that judges.
             let around = Around { llm: Some(name.to_owned()), set: Vec::new(), ..around.clone() };
-            let resolved = surroundings(&around, None, Path::new("."))?.resolve().map_err(shown)?;
+            let resolved = surroundings(&around, None, Path::new("."))?.resolve().map_err(|error| {
+                // It is resolved as a model is, and was asked for as a judge.
+                anyhow::anyhow!(format!("{:#}", shown(error)).replace("--llm:", "--judge:"))
+            })?;
             Ok(JudgeWish::Model(Box::new(resolved.config.llm)))
         }
     }

@@ -213,9 +213,10 @@ fn judgement(row: &Row) -> Judgement {
 /// What stands behind a task's id in the reference's logs.
 const FIRST_TRY: &str = "_attempt-1_format-retry-0";
 
-/// A task's id as a part of a file's name; two ids never give the same.
+/// A task's id as a part of a file's name, which is never too long for one; two ids never give the same.
 fn of_task(id: &str) -> String {
-    let name = plain(id);
+    const LONGEST: usize = 80;
+    let name: String = plain(id).chars().take(LONGEST).collect();
     if name == id {
         return name;
     }
@@ -226,4 +227,19 @@ fn of_task(id: &str) -> String {
 /// A part of a file's name.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_as_parts_of_file_names() {
+        assert_eq!(of_task("level-1_a"), "level-1_a");
+        let long = "x".repeat(300);
+        let names = [of_task(&long), of_task(&(long + "y")), of_task("a/b"), of_task("a b")];
+        let different: std::collections::BTreeSet<_> = names.iter().collect();
+        assert_eq!(different.len(), names.len(), "{names:?}");
+        assert!(names.iter().all(|name| name.len() < 100 && plain(name) == *name), "{names:?}");
+    }
 }

@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use console::Term;
 use evaluation::report::Report;
-use evaluation::run::{is_at_work, read_run, running_samples};
-use evaluation::sample::Row;
+use evaluation::run::{is_at_work, read_run, run_folder, running_samples};
+use evaluation::sample::{Row, SampleId};
 
 use crate::Exit;
 use crate::args::StatusArgs;
@@ -60,14 +60,24 @@ fn picture(arguments: &StatusArgs, report: &Report, rows: &[Row], at_work: bool)
         return picture;
     }
     let now = SystemTime::now();
-    let running = running_samples(&arguments.dir, rows).into_iter().map(|(name, began)| {
+    let running = running_samples(&arguments.dir, rows).into_iter().map(|(folder, began)| {
         let since = began.and_then(|began| now.duration_since(began).ok());
-        Running { name, since }
+        Running { name: sample_in(&folder, &header.task_ids).unwrap_or(folder), since }
     });
     picture.running = running.collect();
     picture.running.sort_by_key(|running| std::cmp::Reverse(running.since));
     picture.pace = pace(rows, picture.running.len());
     picture
+}
+
+/// The sample whose run is kept in a folder, as it is called elsewhere.
+fn sample_in(folder: &str, task_ids: &[String]) -> Option<String> {
+    let epoch: u32 = folder.rsplit_once("-e")?.1.parse().ok()?;
+    let task_id = task_ids.iter().find(|task_id| {
+        let sample = SampleId { task_id: (*task_id).clone(), epoch };
+        run_folder(&sample) == folder
+    })?;
+    Some(format!("{task_id} e{epoch}"))
 }
 
 /// From the end of one sample to the end of the next: what the latest ones took, shared by those under way. Their times
@@ -98,6 +108,16 @@ mod tests {
             "ended": "2026-01-01T00:00:00Z",
         });
         serde_json::from_value(row).unwrap()
+    }
+
+    #[test]
+    fn samples_by_their_folders() {
+        let task_ids = ["a", "日本 1"].map(str::to_owned);
+        for (task_id, epoch) in [("a", 1), ("日本 1", 12)] {
+            let sample = SampleId { task_id: task_id.to_owned(), epoch };
+            assert_eq!(sample_in(&run_folder(&sample), &task_ids), Some(format!("{task_id} e{epoch}")));
+        }
+        assert_eq!(sample_in("b-e1", &task_ids), None);
     }
 
     #[test]
