@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, counting_model};
+use crate::support::{Home, Said, counting_model};
 
 #[tokio::test]
 async fn errors_at_the_start() {
@@ -157,4 +157,23 @@ async fn a_folder_in_which_a_run_was_about_to_begin_is_free() {
     std::fs::write(home.path("out/header.part"), "{\"schema\":").unwrap();
     home.run(&["run", tasks.to_str().unwrap(), "--judge", "mock", "--out", "out"]).await.expect(0);
     assert_eq!(home.rows("out").len(), 2);
+}
+
+/// Half a file of training data is worse than none when nobody is told.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_full_disk_behind_standard_output_is_no_success() {
+    let server = counting_model().await;
+    let home = Home::with_model(&server);
+    let tasks = home.tasks(2);
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let run = ["run", tasks.to_str().unwrap(), "--judge", "mock", "--out", "out"];
+    for arguments in [&run[..], &["report", "out"], &["export", "out", "--to", "chatml"]] {
+        let child = home.command(arguments).stdout(full()).spawn().unwrap();
+        let said = Said::from(child.wait_with_output().await.unwrap()).expect(2);
+        assert!(said.stderr.contains("standard output cannot be written"), "{}", said.stderr);
+    }
+    // The run itself is whole.
+    assert_eq!(home.rows("out").len(), 2);
+    assert!(home.report("out")["complete"] == true);
 }

@@ -18,7 +18,13 @@ pub(crate) fn result(text: &str, file: Option<&Path>) -> anyhow::Result<()> {
             note(&format!("written: {}", file.display()));
         }
         None => {
-            let _ = std::io::stdout().lock().write_all(text.as_bytes());
+            let mut out = std::io::stdout().lock();
+            match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+                Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                    return Err(error).context("standard output cannot be written");
+                }
+                _ => {}
+            }
         }
     }
     Ok(())

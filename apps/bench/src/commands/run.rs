@@ -246,8 +246,8 @@ async fn carry_on(
     ended?;
     let rows: Vec<Row> = store.rows().cloned().collect();
     let report = Report::new(store.header().clone(), &rows, allow_unjudged);
-    output::result(&to_table(&report), None)?;
     keep_reports(store.folder(), &report)?;
+    output::result(&to_table(&report), None)?;
     if cancel.is_cancelled() {
         note(&format!("interrupted; go on with: fathom-bench resume {}", store.folder().display()));
         return Ok(Exit::Interrupted);
