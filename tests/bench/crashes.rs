@@ -86,3 +86,29 @@ async fn an_interrupted_run_is_resumed_by_its_folder_alone() {
     let header = std::fs::read_to_string(home.path("out/header.json")).unwrap();
     assert!(!header.contains("test-key"), "the header holds the key");
 }
+
+#[tokio::test]
+async fn a_run_and_its_tasks_can_be_moved() {
+    let server = counting_model().await;
+    let home = Home::with_model(&server);
+    let tasks = home.tasks(3);
+    home.run(&["run", tasks.to_str().unwrap(), "--judge", "mock", "--out", "out"]).await.expect(0);
+    let place = home.path("elsewhere");
+    std::fs::create_dir(&place).unwrap();
+    std::fs::rename(home.path("out"), place.join("moved")).unwrap();
+    std::fs::rename(&tasks, place.join("tasks.jsonl")).unwrap();
+    for arguments in [["score", "moved", "--all"], ["resume", "moved", "--allow-unjudged"]] {
+        let from_there = home.command(&arguments).current_dir(&place).output().await.unwrap();
+        Said::from(from_there).expect(0);
+        let with_place = [arguments[0], "elsewhere/moved", arguments[2]];
+        let said = home.run(&with_place).await.expect(2);
+        for part in [tasks.to_str().unwrap(), "no longer", "go where a file of that name is"] {
+            assert!(said.stderr.contains(part), "{part:?} is not in {}", said.stderr);
+        }
+    }
+    // Another file of that name is not taken for it.
+    std::fs::copy(home.tasks(4), place.join("tasks.jsonl")).unwrap();
+    std::fs::remove_file(&tasks).unwrap();
+    let other = home.command(&["score", "moved", "--all"]).current_dir(&place).output().await.unwrap();
+    assert!(Said::from(other).expect(2).stderr.contains("its content differs"));
+}

@@ -10,7 +10,7 @@ use evaluation::run::Header;
 use evaluation::suite::{Selection, Suite, SuiteError};
 use pipeline::nearest_name;
 
-use super::run::{NO_SUITE, selection_of};
+use super::run::{NO_SUITE, found_today, selection_of};
 use crate::Exit;
 use crate::args::ImportArgs;
 use crate::around::{here, resolved};
@@ -139,7 +139,7 @@ fn counted(count: usize, what: &str) -> String {
 pub(super) fn judged_selection(header: &Header, dir: &Path) -> anyhow::Result<Selection> {
     let mut selection = selection_of(header);
     if header.provider != IMPORTED {
-        return Ok(selection);
+        return found_today(selection);
     }
     let own = dir.join(TASKS);
     let is_own = |file: &PathBuf| file.file_name().is_some_and(|name| name == TASKS);
@@ -156,7 +156,7 @@ pub(super) fn judged_selection(header: &Header, dir: &Path) -> anyhow::Result<Se
         ),
         _ => {}
     }
-    Ok(selection)
+    found_today(selection)
 }
 
 /// A run that was taken over was made by another program.

@@ -110,7 +110,7 @@ pub(crate) async fn resume(arguments: ResumeArgs) -> anyhow::Result<Exit> {
     }
     let around = surroundings(&around, Some(&invocation.suite), &arguments.dir)?;
     let pipeline = around.pipeline().await.map_err(shown)?;
-    let suite = Suite::load(pipeline.resolved(), &here()?, &selection_of(&header))?;
+    let suite = Suite::load(pipeline.resolved(), &here()?, &found_today(selection_of(&header))?)?;
     suite.check_files(&ended)?;
     let wish = judge_wish(invocation.judge.as_deref(), &judging)?;
     let judge = judge_of(pipeline.resolved(), &wish, &around.limiters).await?;
@@ -174,6 +174,22 @@ pub(super) fn selection_of(header: &Header) -> Selection {
         stop_on_pass: header.stop_on_pass,
         skip_bad: header.dataset.bad_records > 0,
     }
+}
+
+/// The same with the file of tasks where it is today: where it was, or in this folder under its name. That it is the
+/// right one is seen from its content.
+pub(super) fn found_today(mut selection: Selection) -> anyhow::Result<Selection> {
+    if let Some(gone) = selection.file.as_ref().filter(|file| !file.is_file()) {
+        let here = here()?;
+        let moved = gone.file_name().map(|name| here.join(name)).filter(|file| file.is_file());
+        selection.file = Some(moved.with_context(|| {
+            format!(
+                "the tasks of this run are no longer in {}; put the file there, or go where a file of that name is",
+                gone.display()
+            )
+        })?);
+    }
+    Ok(selection)
 }
 
 async fn carry_on(
