@@ -12,6 +12,6 @@ pub use header::{DatasetFacts, GitFacts, HEADER_SCHEMA, Header, Invocation, Mism
 pub use order::samples_in_order;
 pub use progress::{Progress, Tally};
 pub use queue::{InProcessQueue, WorkQueue};
-pub use runner::{PipelineRunner, SampleRun, SampleRunner};
+pub use runner::{PipelineRunner, SampleRun, SampleRunner, run_folder};
 pub use schedule::{Plan, Schedule};
 pub use store::{Store, StoreError, is_at_work, read_run, running_samples, time_of};

@@ -47,7 +47,7 @@ pub struct PipelineRunner {
 
 /// The name of a sample's run: its task's id where that can be a file name, else a part of it and a digest, and the
 /// epoch.
-pub(super) fn run_folder(sample: &SampleId) -> String {
+pub fn run_folder(sample: &SampleId) -> String {
     const LONGEST: usize = 80;
     let id = &sample.task_id;
     let plain: String = id
