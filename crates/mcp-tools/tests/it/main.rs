@@ -15,6 +15,15 @@ mod e2b;
 mod installed;
 #[cfg(all(unix, feature = "library"))]
 mod library;
+#[cfg(all(
+    feature = "e2b",
+    feature = "library",
+    feature = "models",
+    feature = "planner",
+    feature = "reading",
+    feature = "web"
+))]
+mod listing;
 #[cfg(unix)]
 mod manager;
 #[cfg(all(feature = "models", feature = "planner", feature = "python"))]
