@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use divan::Bencher;
-use mcp_tools::{ManagerOptions, ServerSpec, ToolManager, Transport, in_process, serve_handler};
+use mcp_tools::{ManagerOptions, ServerSpec, ToolManager, Transport, in_process, serve_stdio};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::schemars::{self, JsonSchema};
 use rmcp::{tool, tool_router};
@@ -13,6 +13,9 @@ use serde::Deserialize;
 use serde_json::{Map, json};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
+
+/// The name of the one server.
+const SERVER: &str = "s";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Text {
@@ -39,86 +42,56 @@ fn main() {
     }
 }
 
-/// Serves over standard input and output, each joined to one end of an in-memory pipe.
+/// Serves over standard input and output as programs of this crate do.
 fn serve() {
     let Ok(runtime) = Runtime::new() else { return };
-    runtime.block_on(async {
-        let (ours, theirs) = tokio::io::duplex(64 * 1024);
-        let serving = tokio::spawn(serve_handler(Echo, theirs, CancellationToken::new()));
-        let (mut from_server, mut to_server) = tokio::io::split(ours);
-        let (mut input, mut output) = (tokio::io::stdin(), Flushed(tokio::io::stdout()));
-        let answers = tokio::spawn(async move { tokio::io::copy(&mut from_server, &mut output).await });
-        let _ = tokio::io::copy(&mut input, &mut to_server).await;
-        drop(to_server);
-        answers.abort();
-        serving.abort();
-    });
-}
-
-/// Standard output that holds nothing back.
-struct Flushed(tokio::io::Stdout);
-
-impl tokio::io::AsyncWrite for Flushed {
-    fn poll_write(
-        mut self: std::pin::Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-        bytes: &[u8],
-    ) -> std::task::Poll<std::io::Result<usize>> {
-        let written = std::pin::Pin::new(&mut self.0).poll_write(context, bytes);
-        let _ = std::pin::Pin::new(&mut self.0).poll_flush(context);
-        written
-    }
-
-    fn poll_flush(
-        mut self: std::pin::Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<std::io::Result<()>> {
-        std::pin::Pin::new(&mut self.0).poll_flush(context)
-    }
-
-    fn poll_shutdown(
-        mut self: std::pin::Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<std::io::Result<()>> {
-        std::pin::Pin::new(&mut self.0).poll_shutdown(context)
-    }
+    runtime.block_on(serve_stdio(in_process(SERVER, || Echo), CancellationToken::new()));
 }
 
 fn own_program() -> ServerSpec {
     let command = std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default();
     let transport =
         Transport::Stdio { command, args: vec!["--serve".to_owned()], env: BTreeMap::new(), cwd: None };
-    ServerSpec::new("s", transport)
+    ServerSpec::new(SERVER, transport)
 }
 
 fn built_in() -> ServerSpec {
-    ServerSpec::built_in(in_process("s", || Echo))
+    ServerSpec::built_in(in_process(SERVER, || Echo))
 }
 
 fn arguments(bytes: usize) -> Map<String, serde_json::Value> {
     Map::from_iter([("text".to_owned(), json!("x".repeat(bytes)))])
 }
 
-async fn call(manager: &ToolManager, bytes: usize) {
-    let outcome = manager.call("s", "echo", arguments(bytes), &CancellationToken::new()).await;
+async fn call(manager: &ToolManager, tool: &str, arguments: Map<String, serde_json::Value>) {
+    let outcome = manager.call(SERVER, tool, arguments, &CancellationToken::new()).await;
     assert_eq!(outcome.failure, None, "{outcome:?}");
 }
 
-fn calls(bencher: Bencher<'_, '_>, spec: ServerSpec, bytes: usize) {
+fn calls(bencher: Bencher<'_, '_>, spec: ServerSpec, tool: &str, arguments: &Map<String, serde_json::Value>) {
     let Ok(runtime) = Runtime::new() else { return };
     let manager = runtime.block_on(ToolManager::start(vec![spec], ManagerOptions::default()));
-    bencher.bench_local(|| runtime.block_on(call(&manager, bytes)));
+    bencher.bench_local(|| runtime.block_on(call(&manager, tool, arguments.clone())));
     runtime.block_on(manager.shutdown());
 }
 
 #[divan::bench(args = [10, 10_000])]
 fn call_in_process(bencher: Bencher<'_, '_>, bytes: usize) {
-    calls(bencher, built_in(), bytes);
+    calls(bencher, built_in(), "echo", &arguments(bytes));
+}
+
+/// A server that has several tools, with arguments of its own each.
+#[cfg(feature = "planner")]
+#[divan::bench]
+fn call_of_the_planner(bencher: Bencher<'_, '_>) {
+    let planner = Transport::InProcess(mcp_tools::servers::planner::server());
+    let planner = ServerSpec::new(SERVER, planner);
+    calls(bencher, planner, "list_todos", &Map::new());
 }
 
 #[divan::bench(args = [10, 10_000])]
 fn call_over_stdio(bencher: Bencher<'_, '_>, bytes: usize) {
-    calls(bencher, own_program(), bytes);
+    calls(bencher, own_program(), "echo", &arguments(bytes));
 }
 
 #[divan::bench(sample_count = 20)]
@@ -127,7 +100,7 @@ fn start_call_and_end_over_stdio(bencher: Bencher<'_, '_>) {
     bencher.bench_local(|| {
         runtime.block_on(async {
             let manager = ToolManager::start(vec![own_program()], ManagerOptions::default()).await;
-            call(&manager, 10).await;
+            call(&manager, "echo", arguments(10)).await;
             manager.shutdown().await;
         });
     });
