@@ -1,9 +1,8 @@
 //! Servers that run inside this process.
 //!
-//! Decides how handlers become servers, how their sessions are ended, and how long they have for
-//! that. Arguments are brought into the types of a tool's schema, and those that do not fit are told
-//! with their fields. A call that nobody waits for any longer does not go on for ever: `rmcp` tells a handler of
-//! the cancellation, and leaves it running where it does not listen.
+//! Decides how handlers become servers, how their sessions are ended, and how long they have for that. What arguments
+//! they get and what is shown of their tools is left to `arguments`. A call that nobody waits for any longer does not
+//! go on for ever: `rmcp` tells a handler of the cancellation, and leaves it running where it does not listen.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,18 +11,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, ClientNotification, ClientRequest, ContentBlock, ErrorCode,
-    ErrorData, JsonObject, ProtocolVersion, ServerConfig, ServerResult,
+    CallToolRequestParams, CallToolResult, ClientNotification, ClientRequest, ErrorCode, ErrorData,
+    JsonObject, ProtocolVersion, ServerConfig, ServerResult,
 };
 use rmcp::service::{NotificationContext, RequestContext, Service};
 use rmcp::{RoleServer, ServerHandler, ServiceExt as _};
-use serde_json::Value;
 use tokio::io::DuplexStream;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::arguments;
 use super::spec::InProcessServer;
-use super::{arguments, fitting};
 
 /// Room of the in-memory transport in each direction, in bytes: most results in one piece.
 const BUFFER: usize = 64 * 1024;
@@ -59,7 +57,7 @@ pub async fn serve_handler<H: ServerHandler>(handler: H, io: DuplexStream, stop:
         if let Some(schema) = known.get(tool) {
             return Some(Arc::clone(schema));
         }
-        let schema = tools.get_tool(tool)?.input_schema;
+        let schema = Arc::new(arguments::judged(&tools.get_tool(tool)?.input_schema));
         known.insert(tool.to_owned(), Arc::clone(&schema));
         Some(schema)
     });
@@ -98,44 +96,36 @@ where
     }
 }
 
-/// The schema of a tool's arguments, by its name.
+/// The schema by which a tool's arguments are judged, by its name.
 type SchemaOf = dyn Fn(&str) -> Option<Arc<JsonObject>> + Send + Sync;
 
-/// A handler whose cancelled requests end, and whose tools are called with arguments that fit.
+/// A handler whose cancelled requests end, whose tools are shown as models need them, and called with arguments that
+/// fit.
 struct Session {
     handler: Box<dyn rmcp::service::DynService<RoleServer>>,
     schema_of: Box<SchemaOf>,
 }
 
 impl Session {
-    /// Brings the arguments of a call into the types that its tool wants. Returns what is wrong with them.
-    fn fit(&self, call: &mut CallToolRequestParams) -> Option<String> {
+    /// Brings the arguments of a call into the types that its tool wants. Returns the answer where they do not fit.
+    fn refused(&self, call: &mut CallToolRequestParams) -> Option<CallToolResult> {
         let schema = (self.schema_of)(&call.name)?;
-        let arguments = fitting::fitted(&schema, call.arguments.take().unwrap_or_default());
-        let misfits = arguments::misfits(&schema, &arguments);
-        call.arguments = Some(arguments);
-        let is_wrong = !misfits.is_empty();
-        is_wrong.then(|| format!("The arguments of `{}` do not fit: {}.", call.name, misfits.join("; ")))
+        match arguments::taken(&schema, call.arguments.take().unwrap_or_default()) {
+            Ok(taken) => {
+                call.arguments = Some(taken);
+                None
+            }
+            Err(misfits) => Some(arguments::refusal(&call.name, misfits)),
+        }
     }
 }
 
-/// What `rmcp` begins with where arguments are not what a handler takes, and how numbers are told of then.
-const NOT_TAKEN: &str = "failed to deserialize parameters: expected ";
-
-/// A result that says which argument a handler did not take, where it says which value.
-fn naming_the_field(mut result: ServerResult, numbers: &JsonObject) -> ServerResult {
-    let ServerResult::CallToolResult(CallToolResult { is_error: Some(true), content, .. }) = &mut result
-    else {
-        return result;
-    };
-    let said = content.first().and_then(|block| block.as_text()).map(|text| text.text.as_str());
-    let named = said.and_then(|said| said.strip_prefix(NOT_TAKEN)).and_then(|expected| {
-        let is_meant = |value: &Value| expected.ends_with(&format!(", not {value}"));
-        let (name, _) = numbers.iter().find(|(_, value)| is_meant(value))?;
-        Some(format!("The arguments do not fit: `{name}` is to be {expected}."))
-    });
-    if let Some(named) = named {
-        *content = vec![ContentBlock::text(named)];
+/// The answer to a request, tools as models are shown them.
+fn as_shown(mut result: ServerResult) -> ServerResult {
+    if let ServerResult::ListToolsResult(list) = &mut result {
+        for tool in &mut list.tools {
+            tool.input_schema = Arc::new(arguments::shown(&tool.input_schema));
+        }
     }
     result
 }
@@ -146,21 +136,16 @@ impl Service<RoleServer> for Session {
         mut request: ClientRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<ServerResult, ErrorData> {
-        let mut numbers = JsonObject::new();
-        if let ClientRequest::CallToolRequest(call) = &mut request {
-            if let Some(misfit) = self.fit(&mut call.params) {
-                let result = CallToolResult::error(vec![ContentBlock::text(misfit)]);
-                return Ok(ServerResult::CallToolResult(result));
-            }
-            // Only numbers are refused by a handler after that.
-            let given = call.params.arguments.iter().flatten().filter(|(_, value)| value.is_number());
-            numbers = given.map(|(name, value)| (name.clone(), value.clone())).collect();
+        if let ClientRequest::CallToolRequest(call) = &mut request
+            && let Some(refusal) = self.refused(&mut call.params)
+        {
+            return Ok(ServerResult::CallToolResult(refusal));
         }
         let cancelled = context.ct.clone();
         let handling = self.handler.handle_request(request, context);
         tokio::pin!(handling);
         tokio::select! {
-            result = &mut handling => return result.map(|result| naming_the_field(result, &numbers)),
+            result = &mut handling => return result.map(as_shown),
             () = cancelled.cancelled() => {}
         }
         let gone = || Err(ErrorData::new(ErrorCode(DROPPED), "the request was dropped", None));
@@ -220,32 +205,5 @@ impl InProcessTask {
     pub(crate) async fn stop(&self) {
         self.stop.cancel();
         let _ = timeout(2 * LEAVE_TIME, self.ended.cancelled()).await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_field_is_named_where_its_value_is_told() {
-        let numbers = serde_json::json!({ "num": 10, "page": -1 });
-        let Value::Object(numbers) = numbers else { panic!("an object") };
-        let check = |said: &str, is_error: bool, expected: &str| {
-            let content = vec![ContentBlock::text(said)];
-            let result =
-                if is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
-            let ServerResult::CallToolResult(named) =
-                naming_the_field(ServerResult::CallToolResult(result), &numbers)
-            else {
-                panic!("a result")
-            };
-            assert_eq!(named.content[0].as_text().expect("a text").text, expected);
-        };
-        let said = "failed to deserialize parameters: expected a number of 0 or more, not -1";
-        let named = "The arguments do not fit: `page` is to be a number of 0 or more, not -1.";
-        check(said, true, named);
-        check(said, false, said);
-        check("It is 1, not -1", true, "It is 1, not -1");
     }
 }

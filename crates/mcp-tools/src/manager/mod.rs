@@ -9,7 +9,6 @@ mod cut;
 mod environment;
 mod error;
 mod failure;
-mod fitting;
 #[cfg(feature = "http")]
 mod http;
 mod in_process;

@@ -176,8 +176,10 @@ impl Server {
             if !self.offers(tool) {
                 return Err(self.unknown_tool(tool));
             }
-            if let Some(outcome) = self.misfit(tool, &arguments) {
-                return Err(outcome);
+            let misfits =
+                if session.judges_arguments() { Vec::new() } else { self.misfits(tool, &arguments) };
+            if !misfits.is_empty() {
+                return Err(self.misfit(tool, &misfits));
             }
             Ok(self.call_session(&session, tool, arguments).await)
         };
@@ -224,7 +226,13 @@ impl Server {
             }
         };
         match answer {
-            Ok(CallToolResponse::Complete(result)) => self.outcome(result).await,
+            Ok(CallToolResponse::Complete(result)) => {
+                let refused = session.judges_arguments().then(|| arguments::refused(&result)).flatten();
+                match refused {
+                    Some(misfits) => self.shared.as_data(self.misfit(tool, &misfits)),
+                    None => self.outcome(result).await,
+                }
+            }
             Ok(_) => {
                 let text = format!(
                     "`{tool}` of the server `{}` asks for input or goes on in the background; neither can be done here.",
@@ -394,12 +402,18 @@ impl Server {
         words::unknown_tool(self.name(), tool, &mut offered.iter().map(|offered| offered.name.as_str()))
     }
 
-    /// What is said of arguments that do not fit the tool's schema.
-    fn misfit(&self, tool: &str, arguments: &Map<String, Value>) -> Option<ToolOutcome> {
+    /// What is certain not to fit the tool's schema.
+    fn misfits(&self, tool: &str, arguments: &Map<String, Value>) -> Vec<String> {
         let tools = self.tools();
-        let offered = tools.iter().find(|offered| offered.name == tool)?;
-        let misfits = arguments::misfits(offered.input_schema.as_object()?, arguments);
-        (!misfits.is_empty()).then(|| words::misfit(self.name(), offered, &misfits))
+        let schema =
+            tools.iter().find(|offered| offered.name == tool).and_then(|tool| tool.input_schema.as_object());
+        schema.map(|schema| arguments::misfits(schema, arguments)).unwrap_or_default()
+    }
+
+    /// What is said of a call that was not made because of its arguments.
+    fn misfit(&self, tool: &str, misfits: &[String]) -> ToolOutcome {
+        let tools = self.tools();
+        words::misfit(self.name(), tool, tools.iter().find(|offered| offered.name == tool), misfits)
     }
 
     fn offers(&self, tool: &str) -> bool {

@@ -144,6 +144,11 @@ impl Session {
         answer
     }
 
+    /// Whether the server looks at the arguments of a call itself, as servers of this process do.
+    pub(crate) fn judges_arguments(&self) -> bool {
+        matches!(self.backend, Backend::InProcess(_))
+    }
+
     fn is_ending(&self, error: &ErrorData) -> bool {
         matches!(self.backend, Backend::InProcess(_)) && error.code.0 == DROPPED
     }

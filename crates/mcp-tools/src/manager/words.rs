@@ -42,12 +42,16 @@ pub(crate) fn unknown_tool(server: &str, tool: &str, known: &mut dyn Iterator<It
 }
 
 /// The arguments do not fit, so the call was not sent.
-pub(crate) fn misfit(server: &str, tool: &ToolDefinition, misfits: &[String]) -> ToolOutcome {
+pub(crate) fn misfit(
+    server: &str,
+    tool: &str,
+    offered: Option<&ToolDefinition>,
+    misfits: &[String],
+) -> ToolOutcome {
     let text = format!(
-        "The call of `{}` of the server `{server}` was not made, because its arguments do not fit: {}.{}",
-        tool.name,
+        "The call of `{tool}` of the server `{server}` was not made, because its arguments do not fit: {}.{}",
         misfits.join("; "),
-        expected_arguments(tool)
+        offered.map(expected_arguments).unwrap_or_default()
     );
     ToolOutcome::failed(ToolFailure::InvalidArguments, text)
 }

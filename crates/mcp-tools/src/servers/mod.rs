@@ -14,7 +14,13 @@ mod programs;
 pub mod python;
 #[cfg(feature = "reading")]
 pub mod reading;
-#[cfg(any(feature = "models", feature = "planner", feature = "python", feature = "reading"))]
-mod schema;
 #[cfg(feature = "web")]
 pub mod web;
+
+/// What a server of this name that offers tools says of itself.
+#[cfg(any(feature = "models", feature = "web"))]
+fn info(name: &str) -> rmcp::model::ServerConfig {
+    use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
+    let capabilities = ServerCapabilities::builder().enable_tools().build();
+    ServerConfig::new(capabilities).with_server_info(Implementation::new(name, env!("CARGO_PKG_VERSION")))
+}

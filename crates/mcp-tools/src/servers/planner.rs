@@ -7,12 +7,10 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::handler::server::wrapper::Parameters;
-use rmcp::model::{CallToolResult, ContentBlock};
 use rmcp::{ServerHandler, tool, tool_handler, tool_router};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
-use super::schema;
 use crate::{InProcessServer, in_process};
 
 /// Items of a list: more is no plan.
@@ -50,26 +48,7 @@ struct Add {
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Ids {
     /// The ids of the items, as list_todos shows them.
-    #[serde(deserialize_with = "texts_or_numbers")]
     todo_ids: Vec<String>,
-}
-
-/// Ids look like numbers, and models write them as such.
-fn texts_or_numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Id {
-        Text(String),
-        Number(u64),
-    }
-    let ids = Vec::<Id>::deserialize(deserializer)?;
-    Ok(ids
-        .into_iter()
-        .map(|id| match id {
-            Id::Text(text) => text,
-            Id::Number(number) => number.to_string(),
-        })
-        .collect())
 }
 
 #[derive(Debug, Clone)]
@@ -80,23 +59,19 @@ struct Planner {
 #[tool_router]
 impl Planner {
     #[tool(
-        description = "Adds items to the list of what is to be done. Returns the whole list with the items' ids.",
-        input_schema = schema::arguments::<Add>()
+        description = "Adds items to the list of what is to be done. Returns the whole list with the items' ids."
     )]
-    async fn add_todo(&self, Parameters(Add { titles }): Parameters<Add>) -> CallToolResult {
+    async fn add_todo(&self, Parameters(Add { titles }): Parameters<Add>) -> Result<String, String> {
         self.change(|list| list.add(&titles))
     }
 
     #[tool(description = "Shows the list of what is to be done: id, state and title of each item.")]
-    async fn list_todos(&self) -> CallToolResult {
+    async fn list_todos(&self) -> Result<String, String> {
         self.change(|_| Ok(String::new()))
     }
 
-    #[tool(
-        description = "Marks items of the list as done. Returns the whole list.",
-        input_schema = schema::arguments::<Ids>()
-    )]
-    async fn complete_todo(&self, Parameters(Ids { todo_ids }): Parameters<Ids>) -> CallToolResult {
+    #[tool(description = "Marks items of the list as done. Returns the whole list.")]
+    async fn complete_todo(&self, Parameters(Ids { todo_ids }): Parameters<Ids>) -> Result<String, String> {
         self.change(|list| {
             let ids = list.known(&todo_ids)?;
             list.items.iter_mut().filter(|item| ids.contains(&item.id)).for_each(|item| item.done = true);
@@ -104,11 +79,8 @@ impl Planner {
         })
     }
 
-    #[tool(
-        description = "Removes items from the list. Returns what is left of it.",
-        input_schema = schema::arguments::<Ids>()
-    )]
-    async fn delete_todo(&self, Parameters(Ids { todo_ids }): Parameters<Ids>) -> CallToolResult {
+    #[tool(description = "Removes items from the list. Returns what is left of it.")]
+    async fn delete_todo(&self, Parameters(Ids { todo_ids }): Parameters<Ids>) -> Result<String, String> {
         self.change(|list| {
             let ids = list.known(&todo_ids)?;
             list.items.retain(|item| !ids.contains(&item.id));
@@ -122,15 +94,10 @@ impl ServerHandler for Planner {}
 
 impl Planner {
     /// All or nothing of a change, and the list after it.
-    fn change(&self, change: impl FnOnce(&mut List) -> Result<String, String>) -> CallToolResult {
+    fn change(&self, change: impl FnOnce(&mut List) -> Result<String, String>) -> Result<String, String> {
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
-        match change(&mut list) {
-            Ok(done) if done.is_empty() => CallToolResult::success(vec![ContentBlock::text(list.shown())]),
-            Ok(done) => {
-                CallToolResult::success(vec![ContentBlock::text(format!("{done}\n\n{}", list.shown()))])
-            }
-            Err(problem) => CallToolResult::error(vec![ContentBlock::text(problem)]),
-        }
+        let done = change(&mut list)?;
+        Ok(if done.is_empty() { list.shown() } else { format!("{done}\n\n{}", list.shown()) })
     }
 }
 

@@ -1,8 +1,7 @@
-//! Arguments as models write them, for the servers of this process.
+//! Arguments as models write them.
 //!
 //! Decides what is taken for what a tool's schema asks for: a number or a truth in quotes, a list or an object as JSON
-//! text, a whole number with a fraction of nothing, a number where a text is wanted. What is wrong after that is told
-//! with its field by [`misfits`](super::arguments::misfits), before the handler sees it.
+//! text, a whole number with a fraction of nothing, a number where a text is wanted. Anything else is left as it is.
 
 use serde_json::{Map, Number, Value};
 
@@ -10,7 +9,7 @@ use serde_json::{Map, Number, Value};
 const MOST_DEPTH: u32 = 16;
 
 /// The arguments, each in the type that the schema names where it can be had without guessing.
-pub(crate) fn fitted(schema: &Map<String, Value>, mut arguments: Map<String, Value>) -> Map<String, Value> {
+pub(super) fn fitted(schema: &Map<String, Value>, mut arguments: Map<String, Value>) -> Map<String, Value> {
     fit_fields(schema, &mut arguments, 0);
     arguments
 }

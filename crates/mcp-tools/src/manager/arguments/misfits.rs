@@ -1,14 +1,14 @@
-//! Whether arguments fit a tool's schema, looked at before a call is sent.
+//! Whether arguments fit a tool's schema.
 //!
-//! Decides only what is certain: what is missing, of the wrong type, or not among the values that there are.
-//! Whatever servers are known to be generous about (a number in quotes, a list as JSON text, null for what
+//! Decides only what is certain: what is missing, of the wrong type, beyond a bound, or not among the values that
+//! there are. Whatever servers are known to be generous about (a number in quotes, a list as JSON text, null for what
 //! may be left out) and every keyword that is not looked at here is left to the server.
 
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use super::words::nearest;
+use crate::manager::words::nearest;
 
 /// Misfits that are told at once.
 const MOST_TOLD: usize = 4;
@@ -70,7 +70,7 @@ impl<'a> Check<'a> {
             self.note(path, &expected, value);
             return;
         }
-        if let Some(expected) = not_among(schema, value) {
+        if let Some(expected) = not_among(schema, value).or_else(|| beyond_bounds(schema, value)) {
             self.note(path, &expected, value);
             return;
         }
@@ -221,6 +221,22 @@ fn not_among(schema: &Map<String, Value>, value: &Value) -> Option<String> {
     if found { None } else { values_of(schema) }
 }
 
+/// The numbers that are expected, where a number is less or more.
+fn beyond_bounds(schema: &Map<String, Value>, value: &Value) -> Option<String> {
+    let value = value.as_f64()?;
+    let (least, most) = (schema.get("minimum"), schema.get("maximum"));
+    let bound = |bound: Option<&Value>| bound.and_then(Value::as_f64);
+    if bound(least).is_none_or(|least| value >= least) && bound(most).is_none_or(|most| value <= most) {
+        return None;
+    }
+    match (least, most) {
+        (Some(least), Some(most)) => Some(format!("a number from {least} to {most}")),
+        (Some(least), None) => Some(format!("a number of {least} or more")),
+        (None, Some(most)) => Some(format!("a number of {most} or less")),
+        (None, None) => None,
+    }
+}
+
 fn values_of(schema: &Map<String, Value>) -> Option<String> {
     match (schema.get("enum"), schema.get("const")) {
         (Some(Value::Array(values)), _) if !values.is_empty() => {
@@ -283,7 +299,8 @@ mod tests {
             "properties": {
                 "q": {"type": "string"},
                 "num": {"type": "integer"},
-                "ratio": {"type": "number"},
+                "ratio": {"type": "number", "minimum": 0, "maximum": 1},
+                "page": {"type": "integer", "minimum": 1},
                 "deep": {"type": "boolean"},
                 "lang": {"enum": ["en", "de"]},
                 "kind": {"const": "web"},
@@ -309,6 +326,8 @@ mod tests {
             (json!({"q": "x", "num": "ten"}), &["`num` is to be a whole number, not the string \"ten\""]),
             (json!({"q": "x", "num": 1.5}), &["`num` is to be a whole number, not 1.5"]),
             (json!({"q": "x", "ratio": [1]}), &["`ratio` is to be a number, not a list"]),
+            (json!({"q": "x", "ratio": 1.5}), &["`ratio` is to be a number from 0 to 1, not 1.5"]),
+            (json!({"q": "x", "page": 0}), &["`page` is to be a number of 1 or more, not 0"]),
             (json!({"q": "x", "deep": "yes"}), &["`deep` is to be true or false, not the string \"yes\""]),
             (
                 json!({"q": "x", "lang": "fr"}),
@@ -334,6 +353,7 @@ mod tests {
         for arguments in [
             json!({"q": "x", "num": 3.0}),
             json!({"q": "x", "num": "10"}),
+            json!({"q": "x", "page": "0", "ratio": 1}),
             json!({"q": "x", "num": null}),
             json!({"q": "x", "deep": "True"}),
             json!({"q": "x", "tags": "[\"a\"]"}),

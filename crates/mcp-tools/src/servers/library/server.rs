@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rmcp::handler::server::wrapper::Parameters;
-use rmcp::model::{CallToolResult, ContentBlock};
 use rmcp::schemars::JsonSchema;
 use rmcp::{ServerHandler, tool, tool_handler, tool_router};
 use serde::Deserialize;
@@ -21,7 +20,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::LibraryError;
 use super::library::{Library, LibraryOptions};
-use crate::servers::schema;
 use crate::{InProcessServer, serve_handler};
 
 /// The server's name.
@@ -145,17 +143,6 @@ impl Shelf {
         }
     }
 
-    /// Runs a call on the library and tells the model what came of it.
-    async fn run(
-        self: &Arc<Self>,
-        call: impl Fn(&Library) -> Result<String, LibraryError> + Send + 'static,
-    ) -> CallToolResult {
-        match self.with(call).await {
-            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Err(problem) => failure(problem),
-        }
-    }
-
     /// Runs a call on the library, off the asynchronous threads.
     async fn with<T: Send + 'static>(
         self: &Arc<Self>,
@@ -201,51 +188,40 @@ impl LazyLibrary {
     }
 }
 
-fn failure(problem: String) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(problem)])
-}
-
 #[derive(Clone)]
 struct Handler {
     shelf: Arc<Shelf>,
 }
 
-/// Arguments of `search_library`.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct SearchArguments {
     /// What to look for: a few content words or a name. Words in "double quotes" must follow each
     /// other.
     q: String,
     /// How many results, 1 to 50. Default: 10.
-    #[serde(default, deserialize_with = "schema::lenient_number")]
     num: Option<u64>,
 }
 
-/// Arguments of `read_document`.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ReadArguments {
     /// The `id` of a search result.
     id: String,
     /// Where to start, in characters. Default: 0. The page before says where the next one starts.
-    #[serde(default, deserialize_with = "schema::lenient_number")]
     offset: Option<u64>,
 }
 
 #[tool_router]
 impl Handler {
-    #[tool(
-        description = "Search the local library: documents that the user has put at hand and reference \
+    #[tool(description = "Search the local library: documents that the user has put at hand and reference \
                        works. Returns JSON with `results`, each with `id`, `title`, `source`, `snippet` and \
-                       `score`. Read a document with read_document and its id.",
-        input_schema = schema::arguments::<SearchArguments>()
-    )]
+                       `score`. Read a document with read_document and its id.")]
     async fn search_library(
         &self,
         Parameters(SearchArguments { q, num }): Parameters<SearchArguments>,
-    ) -> CallToolResult {
+    ) -> Result<String, String> {
         let num = usize::try_from(num.unwrap_or(DEFAULT_RESULTS)).unwrap_or(usize::MAX);
         self.shelf
-            .run(move |library| {
+            .with(move |library| {
                 let answer = library.search(&q, num)?;
                 Ok(serde_json::to_string_pretty(&answer).unwrap_or_default())
             })
@@ -254,39 +230,15 @@ impl Handler {
 
     #[tool(
         description = "Read a document of the local library as Markdown, in pages of about 8000 characters. \
-                       The heading says title, source, length and where the next page starts.",
-        input_schema = schema::arguments::<ReadArguments>()
+                       The heading says title, source, length and where the next page starts."
     )]
     async fn read_document(
         &self,
         Parameters(ReadArguments { id, offset }): Parameters<ReadArguments>,
-    ) -> CallToolResult {
-        self.shelf.run(move |library| Ok(library.read(&id, offset.unwrap_or(0))?.to_markdown())).await
+    ) -> Result<String, String> {
+        self.shelf.with(move |library| Ok(library.read(&id, offset.unwrap_or(0))?.to_markdown())).await
     }
 }
 
 #[tool_handler(name = "library")]
 impl ServerHandler for Handler {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_as_models_write_them() {
-        for (json, expected) in [
-            (r#"{"q":"x"}"#, Ok(None)),
-            (r#"{"q":"x","num":3}"#, Ok(Some(3))),
-            (r#"{"q":"x","num":3.0}"#, Ok(Some(3))),
-            (r#"{"q":"x","num":" 7 "}"#, Ok(Some(7))),
-            (r#"{"q":"x","num":null}"#, Ok(None)),
-            (r#"{"q":"x","num":""}"#, Ok(None)),
-            (r#"{"q":"x","num":-1}"#, Err(())),
-            (r#"{"q":"x","num":"many"}"#, Err(())),
-            (r#"{"q":"x","num":[1]}"#, Err(())),
-        ] {
-            let read: Result<SearchArguments, _> = serde_json::from_str(json);
-            assert_eq!(read.map(|arguments| arguments.num).map_err(|_| ()), expected, "{json}");
-        }
-    }
-}

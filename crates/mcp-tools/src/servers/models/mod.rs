@@ -11,8 +11,6 @@ mod transcriber;
 mod transcription;
 mod vision;
 
-use rmcp::model::{CallToolResult, ContentBlock};
-
 pub use media::MediaOptions;
 pub use reasoning::server as reasoning_server;
 pub use stills::StillOptions;
@@ -23,30 +21,28 @@ pub use vision::server as vision_server;
 use crate::{ModelAnswer, ModelError, ModelQuestion, ToolModel};
 
 /// What a model said, for the model that has asked for it.
-async fn answer(model: &dyn ToolModel, question: ModelQuestion) -> CallToolResult {
+async fn answer(model: &dyn ToolModel, question: ModelQuestion) -> Result<String, String> {
     told(model, model.ask(question).await)
 }
 
 /// The same of an answer that is there already.
-fn told(model: &dyn ToolModel, answer: Result<ModelAnswer, ModelError>) -> CallToolResult {
+fn told(model: &dyn ToolModel, answer: Result<ModelAnswer, ModelError>) -> Result<String, String> {
     match answer {
-        Ok(ModelAnswer { text, .. }) if text.trim().is_empty() => failure(format!(
+        Ok(ModelAnswer { text, .. }) if text.trim().is_empty() => Err(format!(
             "The model {} gave no answer. Put the question in other words, or go on without it.",
             model.name()
         )),
-        Ok(ModelAnswer { text, cut: false, .. }) => CallToolResult::success(vec![ContentBlock::text(text)]),
+        Ok(ModelAnswer { text, cut: false, .. }) => Ok(text),
         Ok(ModelAnswer { text, cut: true, .. }) => {
-            let text =
-                format!("{text}\n\n[The answer was cut here: it was longer than the model may write.]");
-            CallToolResult::success(vec![ContentBlock::text(text)])
+            Ok(format!("{text}\n\n[The answer was cut here: it was longer than the model may write.]"))
         }
-        Err(error @ ModelError::TooLong(_)) => failure(format!("{error}. Ask something shorter.")),
+        Err(error @ ModelError::TooLong(_)) => Err(format!("{error}. Ask something shorter.")),
         Err(error @ ModelError::Unsupported(_)) => {
-            failure(format!("The model {} cannot be asked this: {error}.", model.name()))
+            Err(format!("The model {} cannot be asked this: {error}.", model.name()))
         }
-        Err(ModelError::NotSetUp(problem)) => failure(not_set_up("tool", &problem)),
+        Err(ModelError::NotSetUp(problem)) => Err(not_set_up("tool", &problem)),
         Err(ModelError::Failed(problem)) => {
-            failure(format!("The model {} gave no answer: {problem}", model.name()))
+            Err(format!("The model {} gave no answer: {problem}", model.name()))
         }
     }
 }
@@ -56,6 +52,13 @@ fn not_set_up(what: &str, problem: &str) -> String {
     format!("This {what} cannot be used here: {problem}.")
 }
 
-fn failure(problem: String) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(problem)])
+/// What was asked.
+///
+/// # Errors
+/// That nothing was.
+fn asked(question: String) -> Result<String, String> {
+    if question.trim().is_empty() {
+        return Err("Nothing was asked: `question` is empty.".into());
+    }
+    Ok(question)
 }

@@ -5,13 +5,11 @@
 use std::sync::Arc;
 
 use rmcp::handler::server::wrapper::Parameters;
-use rmcp::model::CallToolResult;
 use rmcp::{ServerHandler, tool, tool_handler, tool_router};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{answer, failure};
-use crate::servers::schema;
+use super::{answer, asked};
 use crate::{InProcessServer, ModelQuestion, ToolModel, in_process};
 
 const SYSTEM: &str = "Work the problem out step by step from what it says; nothing else can be looked up. Check the result \
@@ -39,15 +37,14 @@ struct ReasoningTools {
 impl ReasoningTools {
     #[tool(
         description = "Has a model that is strong at thinking solve a hard problem: mathematics, logic, puzzles, code, \
-                       weighing of evidence. It has no tools and cannot look anything up.",
-        input_schema = schema::arguments::<Reasoning>()
+                       weighing of evidence. It has no tools and cannot look anything up."
     )]
-    async fn reasoning(&self, Parameters(Reasoning { question }): Parameters<Reasoning>) -> CallToolResult {
-        if question.trim().is_empty() {
-            return failure("Nothing was asked: `question` is empty.".into());
-        }
-        let question =
-            ModelQuestion { system: Some(SYSTEM.to_owned()), text: question, ..ModelQuestion::default() };
+    async fn reasoning(
+        &self,
+        Parameters(Reasoning { question }): Parameters<Reasoning>,
+    ) -> Result<String, String> {
+        let text = asked(question)?;
+        let question = ModelQuestion { system: Some(SYSTEM.to_owned()), text, ..ModelQuestion::default() };
         answer(&*self.model, question).await
     }
 }

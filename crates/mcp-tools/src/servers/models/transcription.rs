@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
+use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
-use rmcp::model::{CallToolResult, ContentBlock};
+use rmcp::model::ServerConfig;
 use rmcp::{ServerHandler, tool, tool_handler, tool_router};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,8 +14,8 @@ use serde::Deserialize;
 use super::kinds::Sort;
 use super::media::MediaOptions;
 use super::transcriber::Transcriber;
-use super::{answer, failure, not_set_up};
-use crate::servers::schema;
+use super::{answer, asked, not_set_up};
+use crate::servers::info;
 use crate::{InProcessServer, Media, ModelQuestion, ToolModel, in_process};
 
 const SYSTEM: &str = "Answer the question about the recording. Say what is heard that bears on it: words as they were \
@@ -51,22 +52,15 @@ pub struct TranscriptionOptions {
 /// The server of that name: with `-os` at its end it has `audio_transcription` only.
 #[must_use]
 pub fn server(name: &str, options: TranscriptionOptions) -> Arc<dyn InProcessServer> {
-    let ears = Arc::new(options);
-    if name.ends_with("-os") {
-        in_process(name, move || TranscriptionTools { ears: Arc::clone(&ears) })
-    } else {
-        in_process(name, move || AudioTools { ears: Arc::clone(&ears) })
-    }
+    let (own_name, tools) = match name.ends_with("-os") {
+        true => ("tool-transcribe-os", AudioTools::words()),
+        false => ("tool-transcribe", AudioTools::words() + AudioTools::answers()),
+    };
+    let tools = AudioTools { name: own_name, tools, ears: Arc::new(options) };
+    in_process(name, move || tools.clone())
 }
 
 impl TranscriptionOptions {
-    async fn transcribe(&self, source: &str) -> CallToolResult {
-        match self.words(source).await {
-            Ok(words) => CallToolResult::success(vec![ContentBlock::text(words)]),
-            Err(problem) => failure(problem),
-        }
-    }
-
     async fn words(&self, source: &str) -> Result<String, String> {
         if let Some(problem) = self.transcriber.problem() {
             return Err(not_set_up("tool", problem));
@@ -76,80 +70,55 @@ impl TranscriptionOptions {
         Ok(if words.trim().is_empty() { "(No words can be heard.)".to_owned() } else { words })
     }
 
-    async fn answer(&self, source: &str, question: String) -> CallToolResult {
-        if question.trim().is_empty() {
-            return failure("Nothing was asked: `question` is empty.".into());
-        }
+    async fn answer(&self, source: &str, question: String) -> Result<String, String> {
+        let text = asked(question)?;
         let Some(model) = &self.model else {
-            return match self.words(source).await {
-                Ok(words) => CallToolResult::success(vec![ContentBlock::text(format!(
-                    "[No model that hears is set up here; these are the words of the recording.]\n\n{words}"
-                ))]),
-                Err(problem) => failure(problem),
-            };
+            let words = self.words(source).await?;
+            return Ok(format!(
+                "[No model that hears is set up here; these are the words of the recording.]\n\n{words}"
+            ));
         };
-        let (data, kind) = match self.media.load(source, &[Sort::Audio]).await {
-            Ok(loaded) => loaded,
-            Err(problem) => return failure(problem),
-        };
+        let (data, kind) = self.media.load(source, &[Sort::Audio]).await?;
         let media = vec![Media { mime_type: kind.mime_type.to_owned(), data }];
-        let question =
-            ModelQuestion { system: Some(SYSTEM.to_owned()), text: question, media, max_tokens: None };
+        let question = ModelQuestion { system: Some(SYSTEM.to_owned()), text, media, max_tokens: None };
         answer(&**model, question).await
     }
 }
 
 #[derive(Clone)]
 struct AudioTools {
+    name: &'static str,
+    tools: ToolRouter<Self>,
     ears: Arc<TranscriptionOptions>,
 }
 
-#[tool_router]
+#[tool_router(router = words)]
 impl AudioTools {
-    #[tool(
-        description = "Writes down what is said in a recording.",
-        input_schema = schema::arguments::<Transcription>()
-    )]
+    #[tool(description = "Writes down what is said in a recording.")]
     async fn audio_transcription(
         &self,
         Parameters(Transcription { audio_path_or_url }): Parameters<Transcription>,
-    ) -> CallToolResult {
-        self.ears.transcribe(&audio_path_or_url).await
+    ) -> Result<String, String> {
+        self.ears.words(&audio_path_or_url).await
     }
+}
 
+#[tool_router(router = answers)]
+impl AudioTools {
     #[tool(
-        description = "Answers a question about a recording: what is said, by whom, how, and what else can be heard.",
-        input_schema = schema::arguments::<AboutAudio>()
+        description = "Answers a question about a recording: what is said, by whom, how, and what else can be heard."
     )]
     async fn audio_question_answering(
         &self,
         Parameters(AboutAudio { audio_path_or_url, question }): Parameters<AboutAudio>,
-    ) -> CallToolResult {
+    ) -> Result<String, String> {
         self.ears.answer(&audio_path_or_url, question).await
     }
 }
 
-#[tool_handler(name = "tool-transcribe")]
-impl ServerHandler for AudioTools {}
-
-#[derive(Clone)]
-struct TranscriptionTools {
-    ears: Arc<TranscriptionOptions>,
-}
-
-#[tool_router]
-impl TranscriptionTools {
-    #[tool(
-        description = "Writes down what is said in a recording.",
-        input_schema = schema::arguments::<Transcription>()
-    )]
-    async fn audio_transcription(
-        &self,
-        Parameters(Transcription { audio_path_or_url }): Parameters<Transcription>,
-    ) -> CallToolResult {
-        self.ears.transcribe(&audio_path_or_url).await
+#[tool_handler(router = self.tools)]
+impl ServerHandler for AudioTools {
+    fn get_info(&self) -> ServerConfig {
+        info(self.name)
     }
 }
-
-#[tool_handler(name = "tool-transcribe-os")]
-impl ServerHandler for TranscriptionTools {}

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use rmcp::handler::server::wrapper::Parameters;
-use rmcp::model::CallToolResult;
 use rmcp::{ServerHandler, tool, tool_handler, tool_router};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,8 +12,7 @@ use serde::Deserialize;
 use super::kinds::{Kind, Sort};
 use super::media::MediaOptions;
 use super::stills::{self, StillsError};
-use super::{answer, failure, told};
-use crate::servers::schema;
+use super::{answer, asked, told};
 use crate::{InProcessServer, Media, ModelError, ModelQuestion, ToolModel, in_process};
 
 const SYSTEM: &str = "Answer the question about the image or video. Say first what can be seen that bears on the question: \
@@ -54,17 +52,12 @@ struct Eyes {
 }
 
 impl Eyes {
-    async fn look(&self, source: &str, question: String, wanted: &[Sort]) -> CallToolResult {
-        if question.trim().is_empty() {
-            return failure("Nothing was asked: `question` is empty.".into());
-        }
+    async fn look(&self, source: &str, question: String, wanted: &[Sort]) -> Result<String, String> {
+        let question = asked(question)?;
         if let Err(error) = self.model.check() {
             return told(&*self.model, Err(error));
         }
-        let (data, kind) = match self.media.load(source, wanted).await {
-            Ok(loaded) => loaded,
-            Err(problem) => return failure(problem),
-        };
+        let (data, kind) = self.media.load(source, wanted).await?;
         if kind.sort == Sort::Video {
             return self.watch(data, kind, question).await;
         }
@@ -73,7 +66,7 @@ impl Eyes {
     }
 
     /// Asks about a video: as it is, and where the model takes none, by pictures of it.
-    async fn watch(&self, data: Vec<u8>, kind: Kind, question: String) -> CallToolResult {
+    async fn watch(&self, data: Vec<u8>, kind: Kind, question: String) -> Result<String, String> {
         let model = &*self.model;
         let mut refusal = None;
         if !self.media.stills_only {
@@ -98,7 +91,7 @@ impl Eyes {
                     }
                     _ => "",
                 };
-                failure(format!(
+                Err(format!(
                     "The model {} is not asked about this video itself{refusal}, and it could not be shown still \
                      pictures of it: {error}.{remedy}",
                     model.name()
@@ -121,13 +114,12 @@ struct MediaTools {
 impl MediaTools {
     #[tool(
         description = "Answers a question about an image or a video. Of a video the model may be shown still pictures \
-                       without sound.",
-        input_schema = schema::arguments::<AboutMedia>()
+                       without sound."
     )]
     async fn visual_question_answering(
         &self,
         Parameters(AboutMedia { media_path_or_url, question }): Parameters<AboutMedia>,
-    ) -> CallToolResult {
+    ) -> Result<String, String> {
         self.eyes.look(&media_path_or_url, question, &[Sort::Image, Sort::Video]).await
     }
 }
@@ -142,11 +134,11 @@ struct ImageTools {
 
 #[tool_router]
 impl ImageTools {
-    #[tool(description = "Answers a question about an image.", input_schema = schema::arguments::<AboutImage>())]
+    #[tool(description = "Answers a question about an image.")]
     async fn visual_question_answering(
         &self,
         Parameters(AboutImage { image_path_or_url, question }): Parameters<AboutImage>,
-    ) -> CallToolResult {
+    ) -> Result<String, String> {
         self.eyes.look(&image_path_or_url, question, &[Sort::Image]).await
     }
 }

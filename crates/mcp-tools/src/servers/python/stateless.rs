@@ -14,7 +14,6 @@ use serde::Deserialize;
 use super::sandboxes::Sandboxes;
 use super::session::Request;
 use super::tools::{failure, render};
-use crate::servers::schema;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Code {
@@ -36,8 +35,7 @@ impl StatelessTools {
     #[tool(
         description = "Runs Python code in a fresh, isolated interpreter and returns what it prints and the value of \
                        its last expression. Nothing is kept between calls: import and define everything that the code \
-                       needs. There is no network, or only the proxy that HTTP_PROXY names, and files last only as long as the call.",
-        input_schema = schema::arguments::<Code>()
+                       needs. There is no network, or only the proxy that HTTP_PROXY names, and files last only as long as the call."
     )]
     async fn python(
         &self,

@@ -24,7 +24,7 @@ use super::sandboxes::{DEFAULT_ID, Place, Sandboxes};
 use super::scratch;
 use super::session::{End, Outcome, Request};
 use super::space::Excess;
-use crate::servers::{paths, schema};
+use crate::servers::paths;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct CreateSandbox {
@@ -46,8 +46,7 @@ impl PythonTools {
     #[tool(
         description = "Creates an isolated Linux sandbox with Python and returns its sandbox_id. Variables and files in \
                        it are kept between calls that use this id. There is no network inside, or only the proxy that \
-                       HTTP_PROXY names.",
-        input_schema = schema::arguments::<CreateSandbox>()
+                       HTTP_PROXY names."
     )]
     async fn create_sandbox(
         &self,
@@ -63,8 +62,7 @@ impl PythonTools {
     #[tool(
         description = "Runs Python code in a sandbox and returns what it prints, the value of its last expression and \
                        the traceback of an error. Variables, imports and files are kept for the next call with the \
-                       same sandbox_id.",
-        input_schema = schema::arguments::<RunPythonCode>()
+                       same sandbox_id."
     )]
     async fn run_python_code(
         &self,
@@ -76,8 +74,7 @@ impl PythonTools {
 
     #[tool(
         description = "Runs a shell command in a sandbox, in the directory of its files, and returns its output and \
-                       exit code. Standard input is empty.",
-        input_schema = schema::arguments::<RunCommand>()
+                       exit code. Standard input is empty."
     )]
     async fn run_command(
         &self,
@@ -87,10 +84,7 @@ impl PythonTools {
         self.run(sandbox_id.as_deref(), Request::Command(&command), &context.ct).await
     }
 
-    #[tool(
-        description = "Copies a local file, such as one given with the task, into a sandbox.",
-        input_schema = schema::arguments::<UploadFile>()
-    )]
+    #[tool(description = "Copies a local file, such as one given with the task, into a sandbox.")]
     async fn upload_file_from_local_to_sandbox(
         &self,
         Parameters(UploadFile { sandbox_id, local_file_path, sandbox_file_path }): Parameters<UploadFile>,
@@ -122,10 +116,7 @@ impl PythonTools {
         copied.await.map_or_else(error, text)
     }
 
-    #[tool(
-        description = "Downloads a file from the internet into a sandbox.",
-        input_schema = schema::arguments::<DownloadFromInternet>()
-    )]
+    #[tool(description = "Downloads a file from the internet into a sandbox.")]
     async fn download_file_from_internet_to_sandbox(
         &self,
         Parameters(DownloadFromInternet { sandbox_id, url, sandbox_file_path }): Parameters<
@@ -155,8 +146,7 @@ impl PythonTools {
     }
 
     #[tool(
-        description = "Copies a file out of a sandbox, so that other tools and the user can open it. Returns its local path.",
-        input_schema = schema::arguments::<DownloadFile>()
+        description = "Copies a file out of a sandbox, so that other tools and the user can open it. Returns its local path."
     )]
     async fn download_file_from_sandbox_to_local(
         &self,

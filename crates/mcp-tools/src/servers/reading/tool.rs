@@ -7,20 +7,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rmcp::handler::server::wrapper::Parameters;
-use rmcp::model::{CallToolResult, ContentBlock};
 use rmcp::{ServerHandler, tool, tool_handler, tool_router};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Document, ReadingOptions, to_markdown};
-use crate::servers::{paths, schema};
+use crate::servers::paths;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Convert {
     /// The path of the document, or its file: or http(s) address.
     uri: String,
     /// The character of the text to go on from, where an earlier call showed only a part.
-    #[serde(default)]
     offset: Option<u64>,
 }
 
@@ -38,22 +36,18 @@ impl ReadingTools {
     #[tool(
         description = "Reads a document and returns its text as Markdown: PDF, Word, PowerPoint, Excel, OpenDocument, \
                        EPUB, ZIP archives of such files, HTML, CSV, JSON, XML, plain text, source code. A long \
-                       document comes in parts.",
-        input_schema = schema::arguments::<Convert>()
+                       document comes in parts."
     )]
     async fn convert_to_markdown(
         &self,
         Parameters(Convert { uri, offset }): Parameters<Convert>,
-    ) -> CallToolResult {
+    ) -> Result<String, String> {
         let options = Arc::clone(&self.options);
         let offset = usize::try_from(offset.unwrap_or(0)).unwrap_or(usize::MAX);
         let page = options.page;
         let uri = uri.trim().to_owned();
         let fetched = match is_remote(&uri) {
-            true => match fetch(&uri, &options).await {
-                Ok(fetched) => Some(fetched),
-                Err(problem) => return CallToolResult::error(vec![ContentBlock::text(problem)]),
-            },
+            true => Some(fetch(&uri, &options).await?),
             false => None,
         };
         let read = tokio::task::spawn_blocking(move || match fetched {
@@ -61,10 +55,8 @@ impl ReadingTools {
             None => read(&uri, &options),
         })
         .await;
-        match read.unwrap_or_else(|_| Err("The document could not be read: its reader failed.".into())) {
-            Ok(document) => CallToolResult::success(vec![ContentBlock::text(part(&document, offset, page))]),
-            Err(problem) => CallToolResult::error(vec![ContentBlock::text(problem)]),
-        }
+        let read = read.map_err(|_| "The document could not be read: its reader failed.".to_owned());
+        Ok(part(&read.flatten()?, offset, page))
     }
 }
 

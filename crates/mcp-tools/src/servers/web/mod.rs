@@ -17,6 +17,8 @@ use crate::egress::Egress;
 use crate::servers::library::{LazyLibrary, LibraryError, LibraryOptions};
 use crate::{InProcessServer, ToolModel, in_process};
 
+use tools::WebTools;
+
 pub use services::{ServiceReport, Services};
 
 /// Names of the servers.
@@ -82,13 +84,5 @@ pub fn server(name: &str, options: WebOptions) -> Result<Option<Arc<dyn InProces
     let WebOptions { egress, services, library, model, pause } = options;
     let library = library.map(LazyLibrary::new).transpose()?;
     let web = Arc::new(Web { egress, services, library, model, pause });
-    Ok(Some(match name {
-        "search_and_scrape_webpage" => {
-            in_process(name, move || tools::SearchAndScrape { web: Arc::clone(&web) })
-        }
-        "tool-google-search" => in_process(name, move || tools::GoogleSearch { web: Arc::clone(&web) }),
-        "tool-sogou-search" => in_process(name, move || tools::SogouSearch { web: Arc::clone(&web) }),
-        "jina_scrape_llm_summary" => in_process(name, move || tools::Scrape { web: Arc::clone(&web) }),
-        _ => return Ok(None),
-    }))
+    Ok(WebTools::of(name, web).map(|tools| in_process(name, move || tools.clone())))
 }

@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
+use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
-use rmcp::model::{CallToolResult, ContentBlock};
+use rmcp::model::ServerConfig;
 use rmcp::{ServerHandler, tool, tool_handler, tool_router};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,32 +14,25 @@ use serde_json::{Map, Value};
 
 use super::search::{self, Query};
 use super::{Web, scrape};
-use crate::servers::schema;
+use crate::servers::info;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct GoogleArguments {
     /// What to search for.
     q: String,
     /// Country of the results, two letters. Default: us.
-    #[serde(default)]
     gl: Option<String>,
     /// Language of the results, two letters. Default: en.
-    #[serde(default)]
     hl: Option<String>,
     /// Place to search from, such as "Berlin, Germany".
-    #[serde(default)]
     location: Option<String>,
     /// How many results. Default: 10.
-    #[serde(default, deserialize_with = "schema::lenient_number")]
     num: Option<u64>,
     /// Only results of the last hour (qdr:h), day (qdr:d), week (qdr:w), month (qdr:m) or year (qdr:y).
-    #[serde(default)]
     tbs: Option<String>,
     /// Page of the results. Default: 1.
-    #[serde(default, deserialize_with = "schema::lenient_number")]
     page: Option<u64>,
     /// Whether spelling mistakes are corrected.
-    #[serde(default)]
     autocorrect: Option<bool>,
 }
 
@@ -63,7 +57,6 @@ struct SogouArguments {
     /// What to search for.
     q: String,
     /// How many results: 10, 20, 30, 40 or 50. Default: 10.
-    #[serde(default, deserialize_with = "schema::lenient_number")]
     num: Option<u64>,
 }
 
@@ -73,7 +66,6 @@ struct QueryAndCount {
     /// What to search for.
     Query: String,
     /// How many results: 10, 20, 30, 40 or 50. Default: 10.
-    #[serde(default, deserialize_with = "schema::lenient_number")]
     Cnt: Option<u64>,
 }
 
@@ -90,126 +82,104 @@ struct ExtractArguments {
     /// What to find on the page: a question, or the facts that are wanted.
     info_to_extract: String,
     /// HTTP headers for the request, where the page needs some.
-    #[serde(default)]
     custom_headers: Option<Map<String, Value>>,
 }
 
+/// The tools of one of the servers.
 #[derive(Clone)]
-pub(super) struct SearchAndScrape {
-    pub(super) web: Arc<Web>,
+pub(super) struct WebTools {
+    name: &'static str,
+    tools: ToolRouter<Self>,
+    web: Arc<Web>,
 }
 
-#[tool_router]
-impl SearchAndScrape {
+impl WebTools {
+    /// Those of the server of that name; none for another name.
+    pub(super) fn of(name: &str, web: Arc<Web>) -> Option<Self> {
+        let (name, tools) = match name {
+            "search_and_scrape_webpage" => ("search_and_scrape_webpage", Self::google() + Self::sogou()),
+            "tool-google-search" => ("tool-google-search", Self::google() + Self::website()),
+            "tool-sogou-search" => ("tool-sogou-search", Self::sogou_by_query() + Self::website()),
+            "jina_scrape_llm_summary" => ("jina_scrape_llm_summary", Self::extraction()),
+            _ => return None,
+        };
+        Some(Self { name, tools, web })
+    }
+}
+
+#[tool_router(router = google)]
+impl WebTools {
     #[tool(
         description = "Search the web. Returns JSON with `organic`, a list of results with title, link, snippet and \
-                       position. Words in \"double quotes\" must stand together.",
-        input_schema = schema::arguments::<GoogleArguments>()
+                       position. Words in \"double quotes\" must stand together."
     )]
-    async fn google_search(&self, Parameters(arguments): Parameters<GoogleArguments>) -> CallToolResult {
-        told(search::google(&self.web, arguments.into_query()).await)
+    async fn google_search(
+        &self,
+        Parameters(arguments): Parameters<GoogleArguments>,
+    ) -> Result<String, String> {
+        search::google(&self.web, arguments.into_query()).await
     }
+}
 
-    #[tool(
-        description = "Search the web with Sogou, which knows Chinese pages best. Returns JSON with `organic`, a list \
-                       of results with title, link, snippet, position and date.",
-        input_schema = schema::arguments::<SogouArguments>()
-    )]
-    async fn sogou_search(&self, Parameters(arguments): Parameters<SogouArguments>) -> CallToolResult {
+/// What is said of Sogou, whatever its arguments are called.
+const SOGOU: &str = "Search the web with Sogou, which knows Chinese pages best. Returns JSON with `organic`, a list \
+                     of results with title, link, snippet, position and date.";
+
+#[tool_router(router = sogou)]
+impl WebTools {
+    #[tool(description = SOGOU)]
+    async fn sogou_search(
+        &self,
+        Parameters(arguments): Parameters<SogouArguments>,
+    ) -> Result<String, String> {
         let query = Query { q: arguments.q, num: arguments.num, ..Query::default() };
-        told(search::sogou(&self.web, query).await)
+        search::sogou(&self.web, query).await
     }
 }
 
-#[tool_handler(name = "search_and_scrape_webpage")]
-impl ServerHandler for SearchAndScrape {}
-
-#[derive(Clone)]
-pub(super) struct GoogleSearch {
-    pub(super) web: Arc<Web>,
-}
-
-#[tool_router]
-impl GoogleSearch {
-    #[tool(
-        description = "Search the web. Returns JSON with `organic`, a list of results with title, link, snippet and \
-                       position. Words in \"double quotes\" must stand together.",
-        input_schema = schema::arguments::<GoogleArguments>()
-    )]
-    async fn google_search(&self, Parameters(arguments): Parameters<GoogleArguments>) -> CallToolResult {
-        told(search::google(&self.web, arguments.into_query()).await)
-    }
-
-    #[tool(
-        description = "Read a web page or a document on the web, such as a PDF, as Markdown.",
-        input_schema = schema::arguments::<PageArguments>()
-    )]
-    async fn scrape_website(&self, Parameters(arguments): Parameters<PageArguments>) -> CallToolResult {
-        told(scrape::website(&self.web, &arguments.url).await)
-    }
-}
-
-#[tool_handler(name = "tool-google-search")]
-impl ServerHandler for GoogleSearch {}
-
-#[derive(Clone)]
-pub(super) struct SogouSearch {
-    pub(super) web: Arc<Web>,
-}
-
-#[tool_router]
-impl SogouSearch {
-    #[tool(
-        description = "Search the web with Sogou, which knows Chinese pages best. Returns JSON with `organic`, a list \
-                       of results with title, link, snippet, position and date.",
-        input_schema = schema::arguments::<QueryAndCount>()
-    )]
-    async fn sogou_search(&self, Parameters(arguments): Parameters<QueryAndCount>) -> CallToolResult {
+#[tool_router(router = sogou_by_query)]
+impl WebTools {
+    #[tool(name = "sogou_search", description = SOGOU)]
+    async fn sogou_search_by_query(
+        &self,
+        Parameters(arguments): Parameters<QueryAndCount>,
+    ) -> Result<String, String> {
         let query = Query { q: arguments.Query, num: arguments.Cnt, ..Query::default() };
-        told(search::sogou(&self.web, query).await)
-    }
-
-    #[tool(
-        description = "Read a web page or a document on the web, such as a PDF, as Markdown.",
-        input_schema = schema::arguments::<PageArguments>()
-    )]
-    async fn scrape_website(&self, Parameters(arguments): Parameters<PageArguments>) -> CallToolResult {
-        told(scrape::website(&self.web, &arguments.url).await)
+        search::sogou(&self.web, query).await
     }
 }
 
-#[tool_handler(name = "tool-sogou-search")]
-impl ServerHandler for SogouSearch {}
-
-#[derive(Clone)]
-pub(super) struct Scrape {
-    pub(super) web: Arc<Web>,
+#[tool_router(router = website)]
+impl WebTools {
+    #[tool(description = "Read a web page or a document on the web, such as a PDF, as Markdown.")]
+    async fn scrape_website(
+        &self,
+        Parameters(arguments): Parameters<PageArguments>,
+    ) -> Result<String, String> {
+        scrape::website(&self.web, &arguments.url).await
+    }
 }
 
-#[tool_router]
-impl Scrape {
+#[tool_router(router = extraction)]
+impl WebTools {
     #[tool(
         description = "Read a web page or a document on the web, such as a PDF, and report what it says about one \
-                       question. Returns JSON with `success`, `extracted_info` and `error`.",
-        input_schema = schema::arguments::<ExtractArguments>()
+                       question. Returns JSON with `success`, `extracted_info` and `error`."
     )]
     async fn scrape_and_extract_info(
         &self,
         Parameters(arguments): Parameters<ExtractArguments>,
-    ) -> CallToolResult {
+    ) -> Result<String, String> {
         let ExtractArguments { url, info_to_extract, custom_headers } = arguments;
         let answer = scrape::extract(&self.web, &url, &info_to_extract, custom_headers).await;
         let text = answer.to_json();
-        told(if answer.success { Ok(text) } else { Err(text) })
+        if answer.success { Ok(text) } else { Err(text) }
     }
 }
 
-#[tool_handler(name = "jina_scrape_llm_summary")]
-impl ServerHandler for Scrape {}
-
-fn told(answer: Result<String, String>) -> CallToolResult {
-    match answer {
-        Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-        Err(problem) => CallToolResult::error(vec![ContentBlock::text(problem)]),
+#[tool_handler(router = self.tools)]
+impl ServerHandler for WebTools {
+    fn get_info(&self) -> ServerConfig {
+        info(self.name)
     }
 }

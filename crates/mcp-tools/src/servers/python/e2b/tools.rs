@@ -16,7 +16,7 @@ use super::super::arguments::{DownloadFile, DownloadFromInternet, RunCommand, Ru
 use super::client::Machine;
 use super::{DEFAULT_ID, Machines};
 use crate::egress::FetchRequest;
-use crate::servers::{paths, schema};
+use crate::servers::paths;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct CreateSandbox {
@@ -37,8 +37,7 @@ impl E2bTools {
 
     #[tool(
         description = "Creates an isolated Linux sandbox with Python and returns its sandbox_id. Variables and files in \
-                       it are kept between calls that use this id.",
-        input_schema = schema::arguments::<CreateSandbox>()
+                       it are kept between calls that use this id."
     )]
     async fn create_sandbox(
         &self,
@@ -52,8 +51,7 @@ impl E2bTools {
     #[tool(
         description = "Runs Python code in a sandbox and returns what it prints, the value of its last expression and \
                        the traceback of an error. Variables, imports and files are kept for the next call with the \
-                       same sandbox_id.",
-        input_schema = schema::arguments::<RunPythonCode>()
+                       same sandbox_id."
     )]
     async fn run_python_code(
         &self,
@@ -66,8 +64,7 @@ impl E2bTools {
     }
 
     #[tool(
-        description = "Runs a shell command in a sandbox and returns its output and exit code. Standard input is empty.",
-        input_schema = schema::arguments::<RunCommand>()
+        description = "Runs a shell command in a sandbox and returns its output and exit code. Standard input is empty."
     )]
     async fn run_command(
         &self,
@@ -91,10 +88,7 @@ impl E2bTools {
         .await
     }
 
-    #[tool(
-        description = "Copies a local file, such as one given with the task, into a sandbox.",
-        input_schema = schema::arguments::<UploadFile>()
-    )]
+    #[tool(description = "Copies a local file, such as one given with the task, into a sandbox.")]
     async fn upload_file_from_local_to_sandbox(
         &self,
         Parameters(UploadFile { sandbox_id, local_file_path, sandbox_file_path }): Parameters<UploadFile>,
@@ -115,10 +109,7 @@ impl E2bTools {
         told(done.await)
     }
 
-    #[tool(
-        description = "Downloads a file from the internet into a sandbox.",
-        input_schema = schema::arguments::<DownloadFromInternet>()
-    )]
+    #[tool(description = "Downloads a file from the internet into a sandbox.")]
     async fn download_file_from_internet_to_sandbox(
         &self,
         Parameters(DownloadFromInternet { sandbox_id, url, sandbox_file_path }): Parameters<
@@ -146,8 +137,7 @@ impl E2bTools {
     }
 
     #[tool(
-        description = "Copies a file out of a sandbox, so that other tools and the user can open it. Returns its local path.",
-        input_schema = schema::arguments::<DownloadFile>()
+        description = "Copies a file out of a sandbox, so that other tools and the user can open it. Returns its local path."
     )]
     async fn download_file_from_sandbox_to_local(
         &self,
