@@ -1,5 +1,7 @@
 //! The built-in tool servers, each behind its feature.
 
+#[cfg(any(feature = "models", feature = "python", feature = "reading"))]
+mod files;
 #[cfg(feature = "library")]
 pub mod library;
 #[cfg(feature = "models")]

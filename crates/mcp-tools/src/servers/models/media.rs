@@ -3,13 +3,12 @@
 //! Decides which files and addresses may be named, how large what they give may be, and whether it is what the tool
 //! is for.
 
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::kinds::{self, Kind, Sort};
 use super::stills::StillOptions;
-use crate::egress::{Egress, FetchRequest};
-use crate::servers::paths;
+use crate::egress::Egress;
+use crate::servers::files;
 
 /// What the tools of a server may open.
 #[derive(Debug, Clone)]
@@ -62,7 +61,7 @@ impl MediaOptions {
         let most = wanted.iter().map(|sort| self.limit(*sort)).max().unwrap_or(0);
         let scheme = source.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
         let bytes = match scheme.as_deref() {
-            Some("http" | "https") => self.fetch(source, most).await?,
+            Some("http" | "https") => files::fetch(&self.egress, source, most).await?.body,
             Some("file") | None => self.read(source, most).await?,
             Some(other) => {
                 return Err(format!(
@@ -92,40 +91,12 @@ impl MediaOptions {
         Ok((bytes, kind))
     }
 
-    async fn fetch(&self, url: &str, most: u64) -> Result<Vec<u8>, String> {
-        let request = FetchRequest { size_limit: Some(most), ..FetchRequest::new(url) };
-        let fetched = self.egress.fetch(request).await.map_err(|error| format!("{error}."))?;
-        if !fetched.is_success() {
-            return Err(format!(
-                "`{url}` could not be fetched: its server answered with status {}.",
-                fetched.status
-            ));
-        }
-        Ok(fetched.body)
-    }
-
     async fn read(&self, source: &str, most: u64) -> Result<Vec<u8>, String> {
-        let path = source.strip_prefix("file://").unwrap_or(source);
-        let path =
-            paths::confine(Path::new(path), &self.allowed_roots).map_err(|problem| format!("{problem}."))?;
-        let read = tokio::task::spawn_blocking(move || {
-            let shown =
-                |problem: std::io::Error| format!("`{}` could not be read: {problem}.", path.display());
-            if !std::fs::metadata(&path).map_err(shown)?.is_file() {
-                return Err(format!("`{}` is not a file.", path.display()));
-            }
-            let mut bytes = Vec::new();
-            let file = std::fs::File::open(&path).map_err(shown)?;
-            file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(shown)?;
-            if bytes.len() as u64 > most {
-                return Err(format!(
-                    "`{}` has more than {most} bytes, the most that is read.",
-                    path.display()
-                ));
-            }
-            Ok(bytes)
-        });
-        read.await.unwrap_or_else(|_| Err("The file could not be read: its reader failed.".into()))
+        let path = PathBuf::from(source.strip_prefix("file://").unwrap_or(source));
+        let roots = self.allowed_roots.clone();
+        let read = tokio::task::spawn_blocking(move || files::read(&path, &roots, most));
+        let read = read.await.map_err(|_| "The file could not be read: its reader failed.".to_owned());
+        read.flatten().map(|(bytes, _)| bytes)
     }
 }
 

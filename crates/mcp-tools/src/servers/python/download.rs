@@ -11,14 +11,16 @@ pub(super) type Downloaded = (Vec<u8>, String);
 /// Fetches a file. Errors are texts for the model.
 #[cfg(feature = "egress")]
 pub(super) async fn fetch(options: &PythonOptions, url: &str) -> Result<Downloaded, String> {
-    use crate::egress::FetchRequest;
-
-    let Some(egress) = &options.egress else { return Err(switched_off(url)) };
-    let request = FetchRequest { size_limit: Some(options.file_limit), ..FetchRequest::new(url) };
-    let fetched = egress.fetch(request).await.map_err(|error| format!("{error}."))?;
-    if !fetched.is_success() {
-        return Err(format!("`{}` could not be downloaded: HTTP status {}.", fetched.url, fetched.status));
+    match &options.egress {
+        Some(egress) => from(egress, url, options.file_limit).await,
+        None => Err(switched_off(url)),
     }
+}
+
+/// Fetches a file of `most` bytes at most.
+#[cfg(feature = "egress")]
+pub(super) async fn from(egress: &crate::egress::Egress, url: &str, most: u64) -> Result<Downloaded, String> {
+    let fetched = crate::servers::files::fetch(egress, url, most).await?;
     let name = if fetched.name.is_empty() { "download".to_owned() } else { fetched.name };
     Ok((fetched.body, name))
 }

@@ -2,7 +2,6 @@
 //!
 //! Decides where a document may come from and how much of a long one is shown.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Document, ReadingOptions, to_markdown};
-use crate::servers::paths;
+use crate::servers::files;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Convert {
@@ -72,17 +71,8 @@ fn is_remote(uri: &str) -> bool {
 /// The bytes behind an address, and a name for them.
 #[cfg(feature = "egress")]
 async fn fetch(uri: &str, options: &ReadingOptions) -> Result<(Vec<u8>, String), String> {
-    use crate::egress::FetchRequest;
-
     let Some(egress) = &options.egress else { return Err(only_local(uri)) };
-    let request = FetchRequest { size_limit: Some(options.file_limit), ..FetchRequest::new(uri) };
-    let fetched = egress.fetch(request).await.map_err(|error| format!("{error}."))?;
-    if !fetched.is_success() {
-        return Err(format!(
-            "`{uri}` could not be fetched: its server answered with status {}.",
-            fetched.status
-        ));
-    }
+    let fetched = files::fetch(egress, uri, options.file_limit).await?;
     let kind = fetched.content_type.as_deref().unwrap_or_default().to_ascii_lowercase();
     // An ending that is part of a word in an address is no format; what the server says of its text counts more.
     let told = [("html", "html"), ("text/csv", "csv"), ("json", "json"), ("markdown", "md")];
@@ -104,21 +94,7 @@ fn only_local(uri: &str) -> String {
 
 fn read(uri: &str, options: &ReadingOptions) -> Result<Document, String> {
     let path = local_path(uri.trim())?;
-    let path = paths::confine(&path, &options.allowed_roots).map_err(|problem| format!("{problem}."))?;
-    let shown = |problem: std::io::Error| format!("`{}` could not be read: {problem}.", path.display());
-    if !std::fs::metadata(&path).map_err(shown)?.is_file() {
-        return Err(format!("`{}` is not a file.", path.display()));
-    }
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(&path).map_err(shown)?;
-    file.take(options.file_limit.saturating_add(1)).read_to_end(&mut bytes).map_err(shown)?;
-    if bytes.len() as u64 > options.file_limit {
-        return Err(format!(
-            "`{}` is larger than {} bytes, the most that is read.",
-            path.display(),
-            options.file_limit
-        ));
-    }
+    let (bytes, path) = files::read(&path, &options.allowed_roots, options.file_limit)?;
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     to_markdown(&bytes, &name).map_err(|error| format!("{error}."))
 }

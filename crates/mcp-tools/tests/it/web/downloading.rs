@@ -37,7 +37,7 @@ async fn files_are_fetched_into_the_sandbox_by_the_policy() {
     for (arguments, expected) in [
         (json!({"url": address("/large.bin")}), "larger than 1000 bytes"),
         (json!({"url": address("/inwards")}), "redirects to something that is refused"),
-        (json!({"url": address("/missing")}), "HTTP status 404"),
+        (json!({"url": address("/missing")}), "answered with status 404"),
         (json!({"url": "http://10.0.0.1/"}), "is a private address"),
         (json!({"url": "https://huggingface.co/datasets/x/resolve/main/a.json"}), "it is blocked"),
         (
