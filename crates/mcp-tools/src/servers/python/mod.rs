@@ -16,7 +16,7 @@ use crate::{InProcessServer, serve_handler};
 
 pub use crate::sandbox::{SandboxLayer, SandboxLimits, SandboxMode, SandboxReport};
 
-mod arguments;
+mod calls;
 mod download;
 #[cfg(feature = "e2b")]
 pub mod e2b;
@@ -30,6 +30,7 @@ mod session;
 mod space;
 mod stateless;
 mod tools;
+mod words;
 
 use sandboxes::Sandboxes;
 

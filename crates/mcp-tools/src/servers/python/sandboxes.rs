@@ -12,6 +12,7 @@ use tokio::sync::{Mutex as AsyncMutex, OnceCell};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::calls::DEFAULT_ID;
 use super::interpreter::{self, Interpreter};
 use super::scratch::{self, ScratchRoot};
 use super::session::{End, Outcome, Request, Session};
@@ -19,9 +20,6 @@ use super::space::{Excess, SpaceWatch};
 use super::{PythonError, PythonOptions};
 use crate::sandbox::{Sandbox, Totals, is_passable};
 use crate::spawn::ChildSetup;
-
-/// The id that calls without one mean.
-pub(super) const DEFAULT_ID: &str = "default";
 
 /// All sandboxes of a server. They end with it.
 #[derive(Debug)]
@@ -333,6 +331,12 @@ impl Sandboxes {
 }
 
 impl Place {
+    /// A file in it, as a model is told of it.
+    pub(super) fn shown(&self, file: &Path, size: u64) -> String {
+        let whole = self.scratch.join(file);
+        format!("{} ({size} bytes), which is `{}` for code.", whole.display(), file.display())
+    }
+
     fn touch(&self) {
         *self.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }

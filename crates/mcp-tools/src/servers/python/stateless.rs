@@ -1,11 +1,10 @@
 //! The tool of `stateless_python`.
 //!
-//! Decides its name, argument and words. How code runs is left to `sandboxes`.
+//! Decides its name and argument. How code runs is left to `sandboxes`, what is said of it to `words`.
 
 use std::sync::Arc;
 
 use rmcp::handler::server::wrapper::Parameters;
-use rmcp::model::CallToolResult;
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler, tool, tool_handler, tool_router};
 use schemars::JsonSchema;
@@ -13,7 +12,7 @@ use serde::Deserialize;
 
 use super::sandboxes::Sandboxes;
 use super::session::Request;
-use super::tools::{failure, render};
+use super::words::{failure, render};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Code {
@@ -41,11 +40,9 @@ impl StatelessTools {
         &self,
         Parameters(Code { code }): Parameters<Code>,
         context: RequestContext<RoleServer>,
-    ) -> CallToolResult {
-        match self.sandboxes.run_once(Request::Code(&code), &context.ct).await {
-            Ok(outcome) => render(outcome, false, &[]),
-            Err(error) => failure(error),
-        }
+    ) -> Result<String, String> {
+        let outcome = self.sandboxes.run_once(Request::Code(&code), &context.ct).await.map_err(failure)?;
+        render(outcome, false, &[])
     }
 }
 

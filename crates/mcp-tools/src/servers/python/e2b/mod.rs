@@ -16,12 +16,11 @@ use async_trait::async_trait;
 use tokio::io::DuplexStream;
 use tokio_util::sync::CancellationToken;
 
+use super::calls::DEFAULT_ID;
 use crate::egress::Egress;
 use crate::{InProcessServer, serve_handler};
 use client::{Client, Machine};
 
-/// The id that calls without one mean.
-const DEFAULT_ID: &str = "default";
 /// For ending sandboxes when the server ends.
 const LEAVE_TIME: Duration = Duration::from_secs(5);
 
