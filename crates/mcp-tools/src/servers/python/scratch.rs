@@ -82,7 +82,11 @@ impl ScratchRoot {
                 std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o711))?;
             }
             let lock = File::create(path.join(LOCK))?;
-            rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+            let locked = rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
+            if !locked || !path.join(LOCK).exists() {
+                // A server that swept just then took it for one that nobody holds.
+                continue;
+            }
             let cleaner = cleaner(&path);
             if let Err(error) = &cleaner {
                 tracing::debug!(%error, "a scratch directory has no cleaner");
