@@ -1,6 +1,8 @@
 //! Services that answer for the web tools, and their keys.
 //!
-//! Decides which variables set a service up and which of several search services is used. No key is ever shown.
+//! Decides which variables set a service up. No key is ever shown.
+
+use super::search;
 
 /// A key that does not show itself.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -45,14 +47,6 @@ pub(super) struct Tencent {
     pub(super) base_url: String,
 }
 
-/// What searches, in the order in which it is taken, with the variable that sets it up.
-const SEARCH: &[(&str, &str)] = &[
-    ("Serper", "SERPER_API_KEY"),
-    ("SearXNG", "SEARXNG_BASE_URL"),
-    ("Brave", "BRAVE_API_KEY"),
-    ("Tavily", "TAVILY_API_KEY"),
-];
-
 impl Services {
     /// What the variables set up: `SERPER_API_KEY`, `SERPER_BASE_URL`, `SEARXNG_BASE_URL`, `BRAVE_API_KEY` (or
     /// `BRAVE_SEARCH_API_KEY`), `TAVILY_API_KEY`, `TENCENTCLOUD_SECRET_ID` and `TENCENTCLOUD_SECRET_KEY`,
@@ -89,26 +83,15 @@ impl Services {
         }
     }
 
-    fn is_set_up(&self, search: &str) -> bool {
-        match search {
-            "Serper" => self.serper.is_some(),
-            "SearXNG" => self.searxng.is_some(),
-            "Brave" => self.brave.is_some(),
-            "Tavily" => self.tavily.is_some(),
-            _ => false,
-        }
-    }
-
     /// The service that `google_search` uses; none: the local library.
     #[must_use]
     pub fn search_service(&self) -> Option<&'static str> {
-        SEARCH.iter().map(|(name, _)| *name).find(|name| self.is_set_up(name))
+        search::service(self).map(|service| service.name())
     }
 
     /// For people: what answers each kind of request, and the variable that would set something better up.
     #[must_use]
     pub fn report(&self) -> Vec<ServiceReport> {
-        let variables = || SEARCH.iter().map(|(_, variable)| *variable).collect::<Vec<_>>().join(", ");
         let line = |tool, used: Option<String>, without: &str, variables: String| ServiceReport {
             tool,
             is_set_up: used.is_some(),
@@ -122,7 +105,7 @@ impl Services {
                 "google_search",
                 self.search_service().map(str::to_owned),
                 "searches the local library only",
-                format!("one of {}", variables()),
+                format!("one of {}", search::VARIABLES),
             ),
             line(
                 "sogou_search",

@@ -1,6 +1,7 @@
 //! Searching.
 //!
-//! Decides what a query is, what a result looks like whatever found it, and what is asked again in other words.
+//! Decides which of several services is asked, what a query is, what a result looks like whatever found it, and what is
+//! asked again in other words.
 //! One service each is in the modules below.
 
 mod brave;
@@ -14,8 +15,8 @@ mod tc3;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::Web;
 use super::request::{hidden, status_words, with_retries};
+use super::{Services, Web};
 use crate::egress::ServiceRequest;
 
 /// Results where a call does not say how many.
@@ -73,7 +74,7 @@ impl Query {
 
 /// One result.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-struct Hit {
+pub(super) struct Hit {
     title: String,
     link: String,
     snippet: String,
@@ -135,7 +136,7 @@ fn plain(text: &str) -> String {
 }
 
 /// How one service is asked over HTTP.
-trait Wire: Send + Sync {
+pub(super) trait Wire: Send + Sync {
     /// Its name, for results and messages.
     fn name(&self) -> &'static str;
     fn request(&self, query: &Query) -> ServiceRequest;
@@ -149,17 +150,25 @@ trait Wire: Send + Sync {
     }
 }
 
+/// What sets up a service that searches, in the order in which services are taken.
+pub(super) const VARIABLES: &str = "SERPER_API_KEY, SEARXNG_BASE_URL, BRAVE_API_KEY, TAVILY_API_KEY";
+
+/// The service that `google_search` uses: the first that is set up. None: the local library.
+pub(super) fn service(services: &Services) -> Option<Box<dyn Wire>> {
+    fn boxed<W: Wire + 'static>(wire: W) -> Box<dyn Wire> {
+        Box::new(wire)
+    }
+    let Services { serper, searxng, brave, tavily, .. } = services.clone();
+    let serper = serper.map(serper::Serper).map(boxed);
+    let searxng = searxng.map(searxng::SearXng).map(boxed);
+    let brave = brave.map(brave::Brave).map(boxed);
+    let tavily = tavily.map(tavily::Tavily).map(boxed);
+    serper.or(searxng).or(brave).or(tavily)
+}
+
 /// What `google_search` answers.
 pub(super) async fn google(web: &Web, query: Query) -> Result<String, String> {
-    let services = &web.services;
-    let wire: Option<Box<dyn Wire>> = match services.search_service() {
-        Some("Serper") => services.serper.clone().map(|service| Box::new(serper::Serper(service)) as _),
-        Some("SearXNG") => services.searxng.clone().map(|address| Box::new(searxng::SearXng(address)) as _),
-        Some("Brave") => services.brave.clone().map(|service| Box::new(brave::Brave(service)) as _),
-        Some("Tavily") => services.tavily.clone().map(|service| Box::new(tavily::Tavily(service)) as _),
-        _ => None,
-    };
-    match wire {
+    match service(&web.services) {
         Some(wire) => search(web, &query, wire.name(), |query| over_http(web, &*wire, query)).await,
         None => search(web, &query, local::NAME, |query| local::search(web, query)).await,
     }
