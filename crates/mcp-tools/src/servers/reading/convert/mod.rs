@@ -17,6 +17,7 @@ mod members;
 mod nesting;
 mod odf;
 mod office;
+mod ooxml;
 mod package;
 mod pdf;
 pub(super) mod percent;

@@ -79,27 +79,6 @@ impl<'a> Package<'a> {
         let Some(bytes) = self.read(name)? else { return Ok(None) };
         xml::parse(&bytes).map(Some).map_err(|problem| Problem::Broken(format!("`{name}`: {problem}")))
     }
-
-    /// What a part of an Office document points to.
-    pub(super) fn relations(&mut self, part: &str) -> Result<Relations, Problem> {
-        let (folder, file) = part.rsplit_once('/').unwrap_or(("", part));
-        let slash = if folder.is_empty() { "" } else { "/" };
-        let Some(root) = self.xml(&format!("{folder}{slash}_rels/{file}.rels"))? else {
-            return Ok(Relations::default());
-        };
-        let mut relations = Vec::new();
-        for relation in root.all("Relationship") {
-            let (Some(id), Some(target)) = (relation.attribute("Id"), relation.attribute("Target")) else {
-                continue;
-            };
-            let external = relation.attribute("TargetMode") == Some("External");
-            let target = if external { target.to_owned() } else { resolve(folder, target) };
-            let kind =
-                relation.attribute("Type").and_then(|kind| kind.rsplit('/').next()).unwrap_or_default();
-            relations.push(Relation { id: id.to_owned(), kind: kind.to_owned(), target });
-        }
-        Ok(Relations(relations))
-    }
 }
 
 /// A path relative to a folder of the archive, `..` and `.` resolved.
@@ -118,30 +97,6 @@ pub(super) fn resolve(folder: &str, target: &str) -> String {
         }
     }
     parts.join("/")
-}
-
-/// What a part points to.
-#[derive(Debug, Default)]
-pub(super) struct Relations(Vec<Relation>);
-
-#[derive(Debug)]
-pub(super) struct Relation {
-    id: String,
-    /// The last part of its type: `hyperlink`, `slide`…
-    pub(super) kind: String,
-    /// A path in the archive, or an address.
-    pub(super) target: String,
-}
-
-impl Relations {
-    pub(super) fn target(&self, id: &str) -> Option<&str> {
-        self.0.iter().find(|relation| relation.id == id).map(|relation| relation.target.as_str())
-    }
-
-    /// The first of a kind.
-    pub(super) fn of_kind(&self, kind: &str) -> Option<&str> {
-        self.0.iter().find(|relation| relation.kind == kind).map(|relation| relation.target.as_str())
-    }
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@
 //! slide), and what of it becomes which block: bullets by level, tables with merged cells, charts as tables of their
 //! values, pictures by description, speaker notes after the slide.
 
-use super::docx;
 use super::layout::{Blocks, Look, Spans, link, one_line, picture};
-use super::package::{Package, Relations};
+use super::ooxml::Relations;
+use super::package::Package;
 use super::xml::Element;
 use super::{Converted, Converter, Problem, Source};
 
@@ -24,14 +24,7 @@ impl Converter for Pptx {
 
     fn convert(&self, source: &Source<'_>) -> Result<Converted, Problem> {
         let mut package = Package::open(source.bytes)?;
-        let main = package
-            .relations("")?
-            .of_kind("officeDocument")
-            .map_or("ppt/presentation.xml".to_owned(), str::to_owned);
-        let Some(presentation) = package.xml(&main)? else {
-            return Err(Problem::Broken("it has no list of slides".into()));
-        };
-        let relations = package.relations(&main)?;
+        let (presentation, relations) = package.main_part("ppt/presentation.xml", "list of slides")?;
         let mut blocks = Blocks::default();
         let slides = presentation.child("sldIdLst").into_iter().flat_map(|list| list.all("sldId"));
         let paths: Vec<String> = slides
@@ -51,7 +44,7 @@ impl Converter for Pptx {
                 write_notes(&notes, &mut blocks);
             }
         }
-        Ok(Converted { markdown: blocks.finish(), title: docx::title(&mut package)? })
+        Ok(Converted { markdown: blocks.finish(), title: package.title()? })
     }
 }
 

@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
+use super::encoding;
 use super::layout::{Blocks, one_line};
 use super::package::Package;
 use super::spreadsheet::{NumberKind, Sheet, kind_of_format, number};
 use super::xml::{self, Element};
 use super::{Converted, Converter, Problem, Source};
-use super::{docx, encoding};
 
 pub(super) struct Xlsx;
 
@@ -24,14 +24,7 @@ impl Converter for Xlsx {
 
     fn convert(&self, source: &Source<'_>) -> Result<Converted, Problem> {
         let mut package = Package::open(source.bytes)?;
-        let main = package
-            .relations("")?
-            .of_kind("officeDocument")
-            .map_or("xl/workbook.xml".to_owned(), str::to_owned);
-        let Some(workbook) = package.xml(&main)? else {
-            return Err(Problem::Broken("it has no list of sheets".into()));
-        };
-        let relations = package.relations(&main)?;
+        let (workbook, relations) = package.main_part("xl/workbook.xml", "list of sheets")?;
         let strings = match relations.of_kind("sharedStrings") {
             Some(path) => {
                 package.read(path)?.map(|bytes| shared_strings(&bytes)).transpose()?.unwrap_or_default()
@@ -69,7 +62,7 @@ impl Converter for Xlsx {
             sheet.write(&format!("{name}{note}"), &mut blocks);
             write_charts(&mut package, &path, &mut blocks)?;
         }
-        Ok(Converted { markdown: blocks.finish(), title: docx::title(&mut package)? })
+        Ok(Converted { markdown: blocks.finish(), title: package.title()? })
     }
 }
 

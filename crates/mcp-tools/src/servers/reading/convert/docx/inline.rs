@@ -3,7 +3,7 @@
 //! Decides how runs, fields, links, notes, pictures and formulas are written on a line.
 
 use super::super::layout::{Look, Spans, link, picture};
-use super::super::package::Relations;
+use super::super::ooxml::Relations;
 use super::super::xml::{Element, Node};
 use super::styles::Styles;
 

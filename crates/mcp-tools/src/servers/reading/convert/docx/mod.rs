@@ -9,7 +9,8 @@ mod numbering;
 mod styles;
 
 use super::layout::{Blocks, table};
-use super::package::{Package, Relations};
+use super::ooxml::Relations;
+use super::package::Package;
 use super::xml::Element;
 use super::{Converted, Converter, Problem, Source};
 use inline::Inline;
@@ -25,14 +26,7 @@ impl Converter for Docx {
 
     fn convert(&self, source: &Source<'_>) -> Result<Converted, Problem> {
         let mut package = Package::open(source.bytes)?;
-        let main = package
-            .relations("")?
-            .of_kind("officeDocument")
-            .map_or("word/document.xml".to_owned(), str::to_owned);
-        let Some(document) = package.xml(&main)? else {
-            return Err(Problem::Broken("it has no text part".into()));
-        };
-        let relations = package.relations(&main)?;
+        let (document, relations) = package.main_part("word/document.xml", "text part")?;
         let part = |kind: &str, package: &mut Package<'_>| match relations.of_kind(kind) {
             Some(path) => package.xml(path),
             None => Ok(None),
@@ -49,7 +43,7 @@ impl Converter for Docx {
             };
             note_parts.push((element, root, links));
         }
-        let title = title(&mut package)?;
+        let title = package.title()?;
         let mut reader = Reader { styles, numbering, notes: Vec::new() };
         let body = document.child("body").unwrap_or(&document);
         let mut blocks = Blocks::default();
@@ -57,17 +51,6 @@ impl Converter for Docx {
         reader.write_notes(&note_parts, &mut blocks);
         Ok(Converted { markdown: blocks.finish(), title })
     }
-}
-
-/// The title in the document's properties.
-pub(super) fn title(package: &mut Package<'_>) -> Result<Option<String>, Problem> {
-    let Some(path) = package.relations("")?.of_kind("core-properties").map(str::to_owned) else {
-        return Ok(None);
-    };
-    // Broken properties are no reason not to read the text.
-    let Ok(Some(properties)) = package.xml(&path) else { return Ok(None) };
-    let title = properties.child("title").map(|title| title.text().trim().to_owned());
-    Ok(title.filter(|title| !title.is_empty()))
 }
 
 struct Reader {
