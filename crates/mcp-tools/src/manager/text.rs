@@ -11,6 +11,11 @@ use aho_corasick::{AhoCorasick, MatchKind};
 /// script: marks that make text run the other way, so that it reads differently from what it says, and tag characters,
 /// in which sentences can be hidden. Joiners and zero-width spaces stay, since scripts need them.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
+    // Most text holds nothing but these, which is quickly seen.
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    if text.as_bytes().iter().fold(true, |all, byte| all & is_plain(byte)) {
+        return Cow::Borrowed(text);
+    }
     let Some(first) = text.find(is_removed) else { return Cow::Borrowed(text) };
     let mut cleaned = String::with_capacity(text.len());
     let mut rest = text;
