@@ -403,7 +403,7 @@ mod tests {
     async fn a_program_that_hangs_is_ended_with_all_that_it_started() {
         for layers in [Layers::All, Layers::Outer] {
             let time = format!("10{}.5", std::process::id());
-            let (shell, workshop) = shell(layers, Duration::from_millis(700));
+            let (shell, workshop) = shell(layers, Duration::from_millis(2500));
             let script = format!("trap '' TERM HUP; setsid sleep {time} & touch started; sleep {time}");
             let error = workshop.run(&shell, ["-c", &script]).await.expect_err("too long");
             assert!(matches!(error, ProgramError::Overrun(_)), "{error}");

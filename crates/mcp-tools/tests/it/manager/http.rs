@@ -17,8 +17,8 @@ use super::support::{failure_of, text_of};
 fn endpoint(url: String) -> ServerSpec {
     let transport = Transport::Http { url, bearer: None, headers: BTreeMap::new() };
     let mut spec = ServerSpec::new("s", transport);
-    spec.start_limit = Duration::from_secs(5);
-    spec.call_limit = Duration::from_secs(5);
+    spec.start_limit = Duration::from_secs(30);
+    spec.call_limit = Duration::from_secs(30);
     spec
 }
 
@@ -29,8 +29,11 @@ async fn reason_of(spec: ServerSpec) -> String {
     reason
 }
 
+/// A port that no program is given unasked: it lies below those that the system hands out.
 fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    let start = 10_000 + u16::try_from(std::process::id() % 20_000).unwrap();
+    let is_free = |port: &u16| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    (start..).find(is_free).unwrap()
 }
 
 #[tokio::test]
@@ -66,7 +69,10 @@ async fn a_challenge_for_a_token_is_explained() {
 
 #[tokio::test]
 async fn an_endpoint_that_is_not_there_is_explained() {
-    let reason = reason_of(endpoint(format!("http://127.0.0.1:{}/mcp", free_port()))).await;
+    // Bound and not listening: nobody else can take the port meanwhile.
+    let silent = tokio::net::TcpSocket::new_v4().unwrap();
+    silent.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let reason = reason_of(endpoint(format!("http://{}/mcp", silent.local_addr().unwrap()))).await;
     assert!(reason.contains("no connection") && reason.contains("is the server running?"), "{reason}");
     let reason = reason_of(endpoint("file:///etc/passwd".to_owned())).await;
     assert!(reason.contains("the scheme `file`: use http or https"), "{reason}");

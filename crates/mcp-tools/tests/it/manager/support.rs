@@ -25,7 +25,7 @@ pub(crate) fn stdio(name: &str, command: &str, args: &[&str]) -> ServerSpec {
         cwd: None,
     };
     let mut spec = ServerSpec::new(name, transport);
-    spec.call_limit = Duration::from_secs(8);
+    spec.call_limit = Duration::from_secs(30);
     spec
 }
 
@@ -82,9 +82,17 @@ pub(crate) struct Watched {
 impl Watched {
     /// A process that runs, by its id as text.
     pub(crate) fn new(pid: &str) -> Self {
+        Self::found(pid).expect("it runs")
+    }
+
+    /// The same of a process that may have ended.
+    pub(crate) fn found(pid: &str) -> Option<Self> {
         let pid: i32 = pid.trim().parse().expect("a process id");
-        let handle = pidfd_open(Pid::from_raw(pid).expect("an id"), PidfdFlags::empty()).expect("it runs");
-        Self { pid, handle }
+        match pidfd_open(Pid::from_raw(pid).expect("an id"), PidfdFlags::empty()) {
+            Ok(handle) => Some(Self { pid, handle }),
+            Err(rustix::io::Errno::SRCH) => None,
+            Err(error) => panic!("process {pid}: {error}"),
+        }
     }
 
     /// Whether it ends within the limit; a zombie has ended.

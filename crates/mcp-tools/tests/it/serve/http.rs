@@ -107,7 +107,7 @@ impl Served {
 
     async fn end(self) -> usize {
         self.stop.cancel();
-        tokio::time::timeout(Duration::from_secs(8), self.running).await.expect("an end").unwrap();
+        tokio::time::timeout(Duration::from_secs(30), self.running).await.expect("an end").unwrap();
         self.ended.load(Ordering::SeqCst)
     }
 }
@@ -160,7 +160,7 @@ async fn a_cancelled_call_ends_on_the_other_side() {
         cancel.cancel();
     });
     assert_eq!(outcome.failure, Some(ToolFailure::Cancelled));
-    tokio::time::timeout(Duration::from_secs(5), served.dropped.cancelled()).await.expect("it is dropped");
+    tokio::time::timeout(Duration::from_secs(30), served.dropped.cancelled()).await.expect("it is dropped");
     assert_eq!(text(&client, "count").await.0, "1");
     client.shutdown().await;
     served.end().await;
