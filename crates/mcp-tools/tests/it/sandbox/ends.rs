@@ -3,11 +3,11 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 
-use super::{attempt, cell, in_force, mark, running};
+use super::{attempt, cell, in_force, mark, running, until};
 use crate::python::client::{call, client_with};
 
 #[tokio::test]
@@ -145,7 +145,7 @@ async fn background_processes_end_with_the_server() {
     let start =
         format!("(setsid sleep {mark} >/dev/null 2>&1 &) ; sleep {mark} >/dev/null 2>&1 & echo started");
     assert_eq!(client.call("run_command", json!({ "command": start })).await.text, "started");
-    assert!(running(&mark) > 0);
+    until(|| running(&mark) > 0, "processes run in the background").await;
     client.stop().await;
     assert_eq!(running(&mark), 0);
 }
@@ -205,15 +205,12 @@ async fn nothing_outlives_a_parent_that_is_killed() {
         assert!(count > 0, "{text}");
         text.push_str(&String::from_utf8_lossy(&buffer[..count]));
     }
-    assert!(running(&mark) > 0 && scratch_directories(temporary.path()).len() == 1);
+    assert_eq!(scratch_directories(temporary.path()).len(), 1);
+    until(|| running(&mark) > 0, "a process runs in the background").await;
     parent.kill().expect("the end");
     parent.wait().expect("the end");
-    let start = Instant::now();
-    while running(&mark) > 0 || !scratch_directories(temporary.path()).is_empty() {
-        let left = scratch_directories(temporary.path());
-        assert!(start.elapsed() < Duration::from_secs(30), "{} and {left:?} still there", running(&mark));
-        std::thread::yield_now();
-    }
+    until(|| running(&mark) == 0, "no process is left").await;
+    until(|| scratch_directories(temporary.path()).is_empty(), "no directory is left").await;
 }
 
 /// Directories of servers, two levels down.

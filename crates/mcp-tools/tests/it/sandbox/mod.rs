@@ -45,6 +45,16 @@ pub(crate) fn running(mark: &str) -> usize {
     found
 }
 
+/// Waits until something is so, for longer than a loaded machine needs. A process that was started has no command line
+/// for a moment, so that what is looked for may not be there yet.
+pub(crate) async fn until(is_so: impl Fn() -> bool, what: &str) {
+    let began = std::time::Instant::now();
+    while !is_so() {
+        assert!(began.elapsed().as_secs() < 30, "{what}");
+        tokio::task::yield_now().await;
+    }
+}
+
 /// A number for `sleep` that stands in no other command line.
 pub(crate) fn mark(digit: u32) -> String {
     format!("9{digit}.{:010}", std::process::id())

@@ -3,7 +3,7 @@
 use mcp_tools::servers::python;
 use serde_json::json;
 
-use super::{cell, mark, running};
+use super::{cell, mark, running, until};
 use crate::python::client::{self, Client, client_with};
 
 /// Bytes that the files of a sandbox may take in these tests.
@@ -133,6 +133,7 @@ async fn between_calls_it_is_watched_too() {
         "import subprocess\nx = 1\nsubprocess.Popen(['sh', '-c', 'while [ ! -e go ]; do sleep 0.05; done; i=0; while :; do head -c 1000000 /dev/zero > b$i; i=$((i+1)); done', '{mark}'], start_new_session=True).pid > 0"
     );
     assert_eq!(client.run(&leave).await.text, "True");
+    until(|| running(&mark) > 0, "it runs").await;
     // It begins when the call is over, and is ended without another.
     for server in std::fs::read_dir(client.scratch.path()).expect("the root").flatten() {
         for sandbox in std::fs::read_dir(server.path()).expect("a server").flatten() {
@@ -141,11 +142,7 @@ async fn between_calls_it_is_watched_too() {
             }
         }
     }
-    let began = std::time::Instant::now();
-    while running(&mark) > 0 {
-        assert!(began.elapsed().as_secs() < 30, "{} bytes", taken(client.scratch.path()));
-        tokio::task::yield_now().await;
-    }
+    until(|| running(&mark) == 0, "it is ended").await;
     let reply = client.run("x").await;
     assert!(
         reply.text.contains("[Between the calls the files of the sandbox took more than 64 MiB"),
