@@ -99,8 +99,21 @@ async fn a_handler_is_a_server() {
     assert_eq!(text_of(&manager, "add", json!({"by": 2})).await, "2");
     assert_eq!(text_of(&manager, "add", json!({"by": 3})).await, "5");
     assert_eq!(failure_of(&manager, "refuse", json!({}), ToolFailure::ToolError).await, "not today");
-    let outcome = call(&manager, "add", json!({"by": "much"})).await;
-    assert!(outcome.result.is_error, "{outcome:?}");
+    // What is meant is taken, bounds of numbers are known to the server that has them.
+    assert_eq!(text_of(&manager, "add", json!({"by": "1"})).await, "6");
+    for (arguments, misfit) in [
+        (json!({"by": "much"}), "`by` is to be a whole number, not the string \"much\""),
+        (json!({"by": -1}), "`by` is to be a number of 0 or more, not -1"),
+        (json!({}), "`by` is missing; it is to be a whole number"),
+    ] {
+        let text = failure_of(&manager, "add", arguments, ToolFailure::InvalidArguments).await;
+        let expected = format!(
+            "The call of `add` of the server `s` was not made, because its arguments do not fit: {misfit}.\n\
+             `add` takes: `by` (integer, required)."
+        );
+        assert_eq!(text, expected);
+    }
+    assert_eq!(text_of(&manager, "add", json!({"by": 0})).await, "6", "the server was not called");
     manager.shutdown().await;
     failure_of(&manager, "add", json!({"by": 1}), ToolFailure::ServerDied).await;
 }
