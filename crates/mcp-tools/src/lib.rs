@@ -1,6 +1,10 @@
 #![doc = include_str!("../README.md")]
 
 #[cfg(feature = "egress")]
+#[cfg_attr(
+    not(all(feature = "models", feature = "python", feature = "web")),
+    allow(dead_code, unused_imports, reason = "each of these servers uses a part of it")
+)]
 pub mod egress;
 mod manager;
 mod models;
