@@ -1,8 +1,8 @@
 //! The tool server `library`: `search_library` and `read_document`.
 //!
-//! Decides what a model is told and how its arguments are read. The server answers at once; indexes
-//! are opened on a thread of their own, and the first calls wait for them, so that a search never
-//! sees half of a library. A damaged index is built anew and the call tried once more.
+//! Decides what a model is told. The server answers at once; indexes are opened on a thread of their own, and the
+//! first calls wait for them, so that a search never sees half of a library. A damaged index is built anew and the
+//! call tried once more.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
