@@ -5,6 +5,10 @@
 
 use serde::de::IgnoredAny;
 
+/// Levels beyond which a text is left as it is: each line is indented by its depth, so that what nests without end
+/// would grow with its square.
+const DEEPEST: usize = 100;
+
 /// The text indented; none where it is not one JSON document, or one of unreasonable depth.
 pub(super) fn indented(text: &str) -> Option<String> {
     serde_json::from_str::<IgnoredAny>(text).ok()?;
@@ -35,6 +39,9 @@ pub(super) fn indented(text: &str) -> Option<String> {
                     out.push(close);
                 } else {
                     depth += 1;
+                    if depth > DEEPEST {
+                        return None;
+                    }
                     new_line(&mut out, depth);
                 }
             }
@@ -75,5 +82,9 @@ mod tests {
         );
         check("{\"a\": 1}\n{\"a\": 2}", None);
         check(&"[".repeat(100_000), None);
+        let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+        check(&nested(DEEPEST + 1), None);
+        check(&nested(100_000), None);
+        assert!(indented(&nested(DEEPEST)).is_some());
     }
 }

@@ -67,8 +67,7 @@ pub(super) fn table(rows: &[Vec<String>]) -> String {
         return String::new();
     }
     let cells: usize = rows.iter().map(Vec::len).sum();
-    // One row of very many columns among short ones: the table would be mostly empty.
-    if columns.saturating_mul(rows.len()) > cells.saturating_mul(8).saturating_add(WIDEST_ROW) {
+    if is_mostly_empty(columns, rows.len(), cells) {
         let lines: Vec<String> = rows.iter().map(|row| row.join(" ")).collect();
         return lines.join("\n");
     }
@@ -87,6 +86,12 @@ pub(super) fn table(rows: &[Vec<String>]) -> String {
     }
     out.pop();
     out
+}
+
+/// Whether a table would be blanks for the most part: a row of very many columns among short ones, cells that are
+/// strewn over a sheet. `cells` are those with something in them.
+pub(super) fn is_mostly_empty(columns: usize, rows: usize, cells: usize) -> bool {
+    columns.saturating_mul(rows) > cells.saturating_mul(8).saturating_add(WIDEST_ROW)
 }
 
 /// The text of a cell, on one line.

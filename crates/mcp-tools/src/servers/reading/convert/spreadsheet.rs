@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::layout::{Blocks, table};
+use super::layout::{Blocks, is_mostly_empty, one_line, table};
 
 /// Cells of a sheet.
 const MOST_CELLS: usize = 2_000_000;
@@ -32,12 +32,15 @@ impl Sheet {
         Ok(())
     }
 
-    /// Writes the sheet under its name.
+    /// Writes the sheet under its name: as a table, or, where that would be blanks for the most part, a line a row.
     pub(super) fn write(self, name: &str, out: &mut Blocks) {
         out.heading(2, name);
         let mut columns: Vec<u32> = self.cells.keys().map(|(_, column)| *column).collect();
         columns.sort_unstable();
         columns.dedup();
+        let mut filled: Vec<u32> = self.cells.keys().map(|(row, _)| *row).collect();
+        filled.dedup();
+        let sparse = is_mostly_empty(columns.len(), filled.len(), self.cells.len());
         let mut rows: Vec<Vec<String>> = Vec::new();
         let mut current = None;
         for ((row, column), text) in self.cells {
@@ -47,11 +50,20 @@ impl Sheet {
             }
             let at = columns.binary_search(&column).unwrap_or(0);
             if let Some(line) = rows.last_mut() {
+                if sparse {
+                    line.push(one_line(&text));
+                    continue;
+                }
                 line.resize(at.max(line.len()), String::new());
                 line.push(text);
             }
         }
-        out.push(&table(&rows));
+        if sparse {
+            let lines: Vec<String> = rows.iter().map(|row| row.join(" ")).collect();
+            out.push(&lines.join("\n"));
+        } else {
+            out.push(&table(&rows));
+        }
     }
 }
 
@@ -184,6 +196,20 @@ fn civil(days: i64) -> (i64, i64, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cells_strewn_over_a_sheet_are_lines() {
+        let mut sheet = Sheet::default();
+        for at in 1..=16_384 {
+            sheet.set(at, at, format!("a\n{at}")).expect("room");
+        }
+        sheet.set(16_384, 1, "b".to_owned()).expect("room");
+        let mut blocks = Blocks::default();
+        sheet.write("S", &mut blocks);
+        let text = blocks.finish();
+        assert!(text.starts_with("## S\n\na 1\na 2\n"), "{}", &text[..40]);
+        assert!(text.ends_with("\na 16383\nb a 16384"), "{}", &text[text.len() - 40..]);
+    }
 
     #[test]
     fn numbers_are_written_as_they_are_meant() {
