@@ -38,6 +38,8 @@ pub(crate) enum StartFailure {
     TooSlow { waited_for: Step, limit: Duration, output: Option<String> },
     /// It answered with something that is no handshake.
     Protocol { step: Step, problem: String, output: Option<String> },
+    /// It answered with an error.
+    Refused { step: Step, code: i32, said: String, output: Option<String> },
     /// The endpoint answered with something that is no session.
     #[cfg(feature = "http")]
     Http { url: String, problem: String },
@@ -95,6 +97,10 @@ impl fmt::Display for StartFailure {
             Self::Protocol { step, problem, output } => {
                 write!(formatter, "{step} failed: {problem}: is this an MCP server?")?;
                 write_output(formatter, output.as_deref())
+            }
+            Self::Refused { step, code, said, output } => {
+                write!(formatter, "it refused {step} (JSON-RPC error {code}): {said}")?;
+                output.as_deref().map_or(Ok(()), |output| write_output(formatter, Some(output)))
             }
             #[cfg(feature = "http")]
             Self::Http { url, problem } => write!(formatter, "{url}: {problem}"),

@@ -1,8 +1,8 @@
 //! MCP over a pair of byte streams, one JSON-RPC message a line.
 //!
-//! Decides what happens to lines that are no messages: noise is logged and skipped, a response that
-//! is too long or does not fit the protocol becomes an error of the call that it answers, so that no
-//! call waits for an answer that was thrown away.
+//! Decides what happens to lines that are no messages: noise is logged and skipped, bytes that are no
+//! UTF-8 are replaced, a response that is too long or does not fit the protocol becomes an error of the
+//! call that it answers, so that no call waits for an answer that was thrown away.
 
 use std::io;
 use std::sync::Arc;
@@ -49,12 +49,15 @@ impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
     }
 
     fn read_message(&self, line: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let line = line.trim_ascii();
+        let line = bare(line);
         if line.is_empty() {
             return None;
         }
         let problem = match serde_json::from_slice(line) {
             Ok(message) => return Some(message),
+            Err(_) if std::str::from_utf8(line).is_err() => {
+                return self.read_message(String::from_utf8_lossy(line).as_bytes());
+            }
             Err(problem) => problem,
         };
         if let Ok(serde_json::Value::Object(fields)) = serde_json::from_slice(line) {
@@ -72,6 +75,15 @@ impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
         self.noise.push(line);
         None
     }
+}
+
+/// A line without what some programs put around it: a byte order mark, zero bytes, blanks.
+fn bare(line: &[u8]) -> &[u8] {
+    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
+    let is_filler = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0;
+    let start = line.iter().position(|byte| !is_filler(byte)).unwrap_or(line.len());
+    let end = line.iter().rposition(|byte| !is_filler(byte)).map_or(start, |last| last + 1);
+    &line[start..end]
 }
 
 fn request_id(value: &serde_json::Value) -> Option<RequestId> {
@@ -265,6 +277,9 @@ mod tests {
             (r#"{"id":1,"method":7}"#, "nothing"),
             ("Server listening on port 3", "nothing"),
             ("  ", "nothing"),
+            ("\u{FEFF}", "nothing"),
+            ("\0\0", "nothing"),
+            ("\u{FEFF}{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\0\r", "response"),
             ("[1,2]", "nothing"),
         ] {
             let read = match transport.read_message(line.as_bytes()) {
@@ -275,6 +290,9 @@ mod tests {
             };
             assert_eq!(read, expected, "{line}");
         }
+        let broken = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"a\xFF\xC3b\"}]}}";
+        let read = format!("{:?}", transport.read_message(broken));
+        assert!(read.contains("a\u{FFFD}\u{FFFD}b"), "{read}");
         let noise = transport.noise.indented().unwrap();
         assert!(noise.contains("listening on port"), "{noise}");
     }

@@ -12,6 +12,7 @@ mod failure;
 #[cfg(feature = "http")]
 mod http;
 mod in_process;
+mod lenient;
 mod lines;
 mod mcp_json;
 mod outcome;

@@ -3,6 +3,7 @@
 //! Decides how a session is opened within its limit, what is asked of it, and how it is closed. When
 //! to open one again is left to `server`.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use rmcp::model::LoggingMessageNotificationParam;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ErrorData, Implementation,
-    ProtocolVersion, Tool,
+    PaginatedRequestParams, ProtocolVersion, Tool,
 };
 use rmcp::service::{ClientInitializeError, NotificationContext, RunningService};
 use rmcp::transport::IntoTransport;
@@ -22,6 +23,7 @@ use tokio::time::{Instant, timeout_at};
 use super::child::{ChildProcess, Ended, STOP_TIME};
 use super::failure::{StartFailure, Step};
 use super::in_process::{DROPPED, InProcessTask};
+use super::lenient::Lenient;
 use super::lines::LineTransport;
 use super::spec::{ServerSpec, Transport};
 use super::tail::Tail;
@@ -30,6 +32,8 @@ use super::tail::Tail;
 const EXIT_TIME: Duration = Duration::from_millis(1500);
 /// How long closing a session may take beside ending its program.
 const CLOSE_TIME: Duration = Duration::from_secs(1);
+/// Pages of a list of tools that are asked for. Servers with thousands of tools put hundreds on a page.
+const MOST_PAGES: usize = 1000;
 /// The newest version of the protocol that is asked for; older ones are accepted.
 const PROTOCOL: ProtocolVersion = ProtocolVersion::V_2025_11_25;
 
@@ -103,8 +107,10 @@ impl Session {
             Ok(Ok(tools)) => Ok((session, tools)),
             Ok(Err(error)) => {
                 let problem = match &error {
-                    ServiceError::TransportSend(error) => transport_problem(&*error.error),
-                    other => other.to_string(),
+                    ServiceError::McpError(error) => Problem::Refused(error.clone()),
+                    ServiceError::UnexpectedResponse => Problem::Misfit,
+                    ServiceError::TransportSend(error) => Problem::Broken(transport_problem(&*error.error)),
+                    other => Problem::Broken(other.to_string()),
                 };
                 Err(failure_of(&session.backend, &session.tail, Step::Tools, problem).await)
             }
@@ -116,13 +122,32 @@ impl Session {
         }
     }
 
-    /// All tools that the server names, from all pages.
+    /// All tools that the server names, each name once, from all pages: up to the last, which some servers mark by an
+    /// empty cursor, or to one that leads back.
     pub(crate) async fn list_tools(&self) -> Result<Vec<Tool>, ServiceError> {
         self.tools_changed.store(false, Ordering::Release);
         if self.peer.peer_info().is_some_and(|info| info.capabilities.tools.is_none()) {
             return Ok(Vec::new());
         }
-        self.peer.list_all_tools().await
+        let mut tools = Vec::new();
+        let (mut names, mut cursors) = (HashSet::new(), HashSet::new());
+        let mut cursor = None;
+        for _ in 0..MOST_PAGES {
+            let page =
+                self.peer.list_tools(Some(PaginatedRequestParams::default().with_cursor(cursor))).await?;
+            tools.extend(page.tools.into_iter().filter(|tool| names.insert(tool.name.clone())));
+            cursor = page.next_cursor.filter(|next| !next.is_empty());
+            match &cursor {
+                Some(next) if cursors.insert(next.clone()) => {}
+                Some(_) => {
+                    tracing::warn!("a list of tools leads back to a page before and is ended there");
+                    return Ok(tools);
+                }
+                None => return Ok(tools),
+            }
+        }
+        tracing::warn!(pages = MOST_PAGES, "a list of tools has no end and is cut");
+        Ok(tools)
     }
 
     /// Whether the server has said that its tools changed since they were listed last.
@@ -228,6 +253,7 @@ impl Opening<'_> {
         E: std::error::Error + Send + Sync + 'static,
     {
         let tools_changed = Arc::clone(&self.handler.tools_changed);
+        let transport = Lenient(transport.into_transport());
         let problem = match timeout_at(self.deadline, self.handler.serve(transport)).await {
             Ok(Ok(service)) => {
                 return Ok(Session {
@@ -250,14 +276,41 @@ impl Opening<'_> {
             }
         };
         let problem = match &problem {
-            ClientInitializeError::TransportError { error, .. } => transport_problem(&*error.error),
-            other => other.to_string(),
+            ClientInitializeError::TransportError { error, .. } => {
+                Problem::Broken(transport_problem(&*error.error))
+            }
+            ClientInitializeError::JsonRpcError(error) => Problem::Refused(error.clone()),
+            ClientInitializeError::ExpectedInitResponse(Some(_))
+            | ClientInitializeError::ExpectedInitResult(Some(_)) => Problem::Misfit,
+            other => Problem::Broken(other.to_string()),
         };
         Err(failure_of(&backend, &self.tail, Step::Handshake, problem).await)
     }
 }
 
-async fn failure_of(backend: &Backend, tail: &Tail, step: Step, problem: String) -> StartFailure {
+/// What came instead of an answer.
+enum Problem {
+    /// An error.
+    Refused(ErrorData),
+    /// An answer that is none to what was asked.
+    Misfit,
+    /// Nothing more.
+    Broken(String),
+}
+
+async fn failure_of(backend: &Backend, tail: &Tail, step: Step, problem: Problem) -> StartFailure {
+    let problem = match problem {
+        // A server that has answered ends because nobody wants more of it: that is not what went wrong.
+        Problem::Refused(error) => {
+            let (code, said) = (error.code.0, error.message.into_owned());
+            return StartFailure::Refused { step, code, said, output: tail.indented() };
+        }
+        Problem::Misfit => {
+            let problem = "the answer is not what the protocol asks for".to_owned();
+            return StartFailure::Protocol { step, problem, output: tail.indented() };
+        }
+        Problem::Broken(problem) => problem,
+    };
     match backend {
         Backend::Child(child) => match child.ended(EXIT_TIME).await {
             Ended::Yes(status) => StartFailure::Exited { status, output: tail.indented() },

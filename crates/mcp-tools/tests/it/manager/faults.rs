@@ -104,6 +104,17 @@ async fn an_answer_that_is_no_result_ends_the_call_at_once() {
 }
 
 #[tokio::test]
+async fn answers_that_miss_the_protocol_keep_what_fits() {
+    let manager = started(&[]).await;
+    assert_eq!(
+        text_of(&manager, "hologram", json!({})).await,
+        "[Content of the kind `hologram`, which cannot be shown.]\nafter"
+    );
+    assert_eq!(text_of(&manager, "bytes", json!({})).await, "caf\u{FFFD}");
+    manager.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_server_without_a_handshake_again_stays_out_of_use() {
     let folder = tempfile::tempdir().unwrap();
     let once = folder.path().join("once");

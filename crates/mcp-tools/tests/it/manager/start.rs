@@ -54,6 +54,10 @@ async fn failures_are_named_with_what_to_do() {
             stdio("s", "sh", &["-c", "kill -9 $$"]),
             "the program ended by signal 9 before it was ready; it printed nothing",
         ),
+        (
+            fixture("s", &["--refuse"]),
+            "it refused the handshake (JSON-RPC error -32602): Unsupported protocol version",
+        ),
         (limited(&["--mute"], 1), "no answer to the handshake within 1 s: raise `start_limit`"),
         (limited(&["--no-tools"], 3), "no answer to the list of tools within 3 s: raise `start_limit`"),
     ] {
@@ -102,6 +106,27 @@ async fn tools_are_listed_in_order_from_all_pages() {
     assert_eq!(names(&whole)[..3], ["echo", "add", "fail"]);
     assert_eq!(whole.definitions()[1].input_schema["required"], json!(["a", "b"]));
     tokio::join!(whole.shutdown(), paged.shutdown());
+}
+
+#[tokio::test]
+async fn lists_that_miss_the_protocol_cost_no_tool() {
+    let whole = started(&[]).await;
+    let names = |manager: &ToolManager| -> Vec<String> {
+        manager.definitions().iter().map(|tool| tool.name.clone()).collect()
+    };
+    let ragged = [names(&whole), vec!["bare".to_owned()]].concat();
+    for (options, expected) in [
+        (&["--marked"][..], names(&whole)),
+        (&["--ragged"], ragged),
+        (&["--last-cursor", ""], names(&whole)),
+        (&["--last-cursor", "same"], names(&whole)),
+    ] {
+        let manager = started(options).await;
+        assert_eq!(names(&manager), expected, "{options:?}");
+        assert_eq!(text_of(&manager, "echo", json!({"text": "hello"})).await, "hello", "{options:?}");
+        manager.shutdown().await;
+    }
+    whole.shutdown().await;
 }
 
 #[tokio::test]
