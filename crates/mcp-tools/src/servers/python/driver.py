@@ -2,7 +2,11 @@
 #
 # Requests come on what was descriptor 0 and answers go to what was descriptor 1. Both are moved away
 # before any cell runs: for cells, 0 is empty, and 1 and 2 are the pipe that was descriptor 2, so that
-# printed text cannot be taken for an answer and keeps its order. Cells share one `__main__`.
+# printed text cannot be taken for an answer and keeps its order. What a cell does to its descriptors ends
+# with it. Cells share one `__main__`.
+#
+# Cells are notebook cells: the value of a last expression is shown, `await` may stand outside of functions,
+# and what is no Python is read once more without its Markdown fence and with `!command` lines.
 import os
 import sys
 
@@ -11,11 +15,10 @@ def main():
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.dup(1)
     empty = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(empty, 0)
-    os.close(empty)
-    os.dup2(2, 1)
-    sys.stdout = sys.__stdout__ = os.fdopen(1, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
-    sys.stderr = sys.__stderr__ = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
+    # Out of the way of cells that close or write to what they find.
+    printed = os.dup2(2, 60, inheritable=False)
+    sys.stdout = sys.__stdout__ = text(1)
+    sys.stderr = sys.__stderr__ = text(2)
     sys.path.insert(0, os.getcwd())
     own = os.getpid()
 
@@ -31,6 +34,7 @@ def main():
     count = 0
     for line in requests:
         request = json.loads(line)
+        restore(empty, printed)
         if "command" in request:
             answer = run_command(request["command"])
         else:
@@ -44,19 +48,46 @@ def main():
     os._exit(0)
 
 
+def text(descriptor):
+    return os.fdopen(descriptor, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
+
+
+def restore(empty, printed):
+    # An earlier cell may have closed or redirected them; what it could not print comes now.
+    os.dup2(empty, 0)
+    os.dup2(printed, 1)
+    os.dup2(printed, 2)
+    for name, descriptor in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys.__dict__.get(name), "closed", True):
+            setattr(sys, name, text(descriptor))
+            setattr(sys, "__%s__" % name, getattr(sys, name))
+    flush()
+
+
 def run_code(code, name, space):
     end = {"end": "ok"}
     try:
         import ast
         import linecache
 
+        try:
+            tree = ast.parse(code, name)
+        except SyntaxError:
+            plain = without_notebook_marks(code)
+            try:
+                tree = ast.parse(plain, name)
+            except SyntaxError:
+                plain = None
+            if plain is None:
+                linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+                raise
+            code = plain
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
-        tree = ast.parse(code, name)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        exec(compile(tree, name, "exec"), space.__dict__)
+        evaluate(tree, name, "exec", space)
         if last is not None:
             # As at a prompt: shown unless it is None, and kept as `_`.
-            value = eval(compile(ast.Expression(last.value), name, "eval"), space.__dict__)
+            value = evaluate(ast.Expression(last.value), name, "eval", space)
             if value is not None:
                 space.__dict__["_"] = value
                 print(repr(value))
@@ -70,6 +101,46 @@ def run_code(code, name, space):
     return end
 
 
+def evaluate(tree, name, mode, space):
+    import ast
+
+    code = compile(tree, name, mode, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    value = eval(code, space.__dict__)
+    # CO_COROUTINE: it has an `await` outside of functions.
+    return loop().run_until_complete(value) if code.co_flags & 0x80 else value
+
+
+def loop():
+    # One for all cells: what one of them opens another awaits.
+    if "loop" not in kept or kept["loop"].is_closed():
+        import asyncio
+
+        kept["loop"] = asyncio.new_event_loop()
+    return kept["loop"]
+
+
+kept = {}
+SETTINGS = ("%matplotlib", "%config", "%load_ext", "%reload_ext", "%autoreload")
+
+
+def without_notebook_marks(code):
+    lines = code.strip("\n").splitlines()
+    if len(lines) > 1 and lines[0].startswith("```") and lines[-1].strip() == "```":
+        # An empty line in place of the fence: the numbers of lines stay.
+        lines = [""] + lines[1:-1]
+    for at, line in enumerate(lines):
+        bare = line.lstrip()
+        indent = line[: len(line) - len(bare)]
+        if bare.startswith("%pip "):
+            bare = "!" + bare[1:]
+        if bare.startswith("!"):
+            call = '__import__("subprocess").run([%r, "-c", %r], stdin=-3)' % (shell(), bare[1:])
+            lines[at] = indent + "None if " + call + " else None"
+        elif bare.startswith(SETTINGS):
+            lines[at] = indent + "pass"
+    return "\n".join(lines)
+
+
 def show(error, name):
     try:
         import traceback
@@ -79,21 +150,32 @@ def show(error, name):
         while frame is not None and not frame.tb_frame.f_code.co_filename.startswith("<cell "):
             frame = frame.tb_next
         traceback.print_exception(type(error), error, frame, file=sys.stderr)
+        if isinstance(error, ModuleNotFoundError) and "https_proxy" not in os.environ:
+            print("[There is no network here, so that nothing can be installed: do without it.]", file=sys.stderr)
     except BaseException as second:
-        os.write(2, ("%s (and its traceback could not be shown: %s)\n" % (
-            type(error).__name__, type(second).__name__)).encode())
+        write("%s (and its traceback could not be shown: %s)\n" % (type(error).__name__, type(second).__name__))
 
 
 def run_command(command):
     import subprocess
 
-    shell = "/bin/bash" if os.access("/bin/bash", os.X_OK) else "/bin/sh"
     try:
-        done = subprocess.run([shell, "-c", command], stdin=subprocess.DEVNULL)
+        done = subprocess.run([shell(), "-c", command], stdin=subprocess.DEVNULL)
         return {"end": "exit", "code": done.returncode}
     except BaseException as error:
-        os.write(2, ("%s: %s\n" % (type(error).__name__, error)).encode("utf-8", "backslashreplace"))
+        write("%s: %s\n" % (type(error).__name__, error))
         return {"end": "exit", "code": 127}
+
+
+def write(text):
+    try:
+        os.write(2, text.encode("utf-8", "backslashreplace"))
+    except OSError:
+        pass
+
+
+def shell():
+    return "/bin/bash" if os.access("/bin/bash", os.X_OK) else "/bin/sh"
 
 
 def flush():

@@ -1,6 +1,7 @@
 //! The servers `tool-python` and `stateless_python` as a model meets them: real interpreters.
 
 pub(crate) mod client;
+mod notebook;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
