@@ -18,6 +18,7 @@ use tokio::sync::OnceCell;
 use url::{Host, Url};
 
 use super::body::{Body, BodyError};
+use super::cookies::Cookies;
 use super::policy::Policy;
 use super::{EgressError, EgressOptions, FetchRequest, Fetched, ServiceRequest};
 
@@ -109,18 +110,20 @@ impl Inner {
         let size_limit = request.size_limit.map_or(most, |limit| limit.min(most));
         let mut headers = headers_of(&request.headers, OF_THE_CONNECTION);
         let mut url = first.clone();
+        let mut cookies = Cookies::default();
         let redirected = |error: EgressError| match error.is_refusal() {
             true => EgressError::Redirect { url: first.to_string(), refusal: Box::new(error) },
             false => error,
         };
         for hop in 0..=self.options.redirect_limit {
-            let response = self.get(&url, &headers).await;
+            let response = self.get(&url, cookies.added_to(&headers, &url)).await;
             let response = if hop == 0 { response? } else { response.map_err(redirected)? };
             let Some(target) = redirect_target(&response, &url) else {
                 return read(response, url, size_limit).await;
             };
             let target = target?;
             self.policy.check_parsed(&target).map_err(redirected)?;
+            cookies.take(&url, response.headers());
             if target.origin() != url.origin() {
                 headers = headers
                     .into_iter()
@@ -160,7 +163,7 @@ impl Inner {
     }
 
     /// One hop.
-    async fn get(&self, url: &Url, headers: &HeaderMap) -> Result<Response, EgressError> {
+    async fn get(&self, url: &Url, headers: HeaderMap) -> Result<Response, EgressError> {
         let clients = self.clients().await?;
         let client = match self.options.proxies.proxy_of(url) {
             None => &clients.direct,
@@ -169,7 +172,7 @@ impl Inner {
                 &clients.proxied
             }
         };
-        send(client.get(url.clone()).headers(headers.clone()), url, self.options.connect_limit).await
+        send(client.get(url.clone()).headers(headers), url, self.options.connect_limit).await
     }
 
     /// What this machine knows of a host that a proxy will resolve. Often it knows nothing, which is no reason to

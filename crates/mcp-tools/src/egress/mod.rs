@@ -9,6 +9,7 @@
 mod address;
 mod body;
 mod client;
+mod cookies;
 mod error;
 mod name;
 mod pattern;

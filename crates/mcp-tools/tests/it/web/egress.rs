@@ -127,6 +127,36 @@ async fn redirects_are_checked_each() {
 }
 
 #[tokio::test]
+async fn a_redirect_that_waits_for_its_cookie_is_followed() {
+    let server = MockServer::start().await;
+    let port = server.address().port();
+    let names = Names::new(&[("other.test", &["127.0.0.1"])]);
+    let egress = Egress::with_resolver(options(), names).expect("a policy");
+    let to = |target: String| ResponseTemplate::new(302).insert_header("Location", target);
+    let set = to("/entry".into()).insert_header("Set-Cookie", "seen=yes; Path=/");
+    Mock::given(path("/consent")).respond_with(set).mount(&server).await;
+    let passed = to(format!("http://other.test:{port}/page"));
+    Mock::given(path("/entry"))
+        .and(wiremock::matchers::header("cookie", "seen=yes"))
+        .respond_with(passed)
+        .mount(&server)
+        .await;
+    Mock::given(path("/entry")).respond_with(to("/consent".into())).mount(&server).await;
+    Mock::given(path("/page"))
+        .respond_with(ResponseTemplate::new(200).set_body_string("there"))
+        .mount(&server)
+        .await;
+    let fetched = egress.fetch(FetchRequest::new(format!("{}/entry", server.uri()))).await.expect("a page");
+    assert_eq!(fetched.body, b"there");
+    let sent = requests(&server).await;
+    let cookies: Vec<_> = sent.iter().map(|request| header(request, "cookie")).collect();
+    assert_eq!(cookies, [None, None, Some("seen=yes"), None], "another host is not told");
+    // Nothing is remembered.
+    egress.fetch(FetchRequest::new(format!("{}/entry", server.uri()))).await.expect("a page");
+    assert_eq!(header(&requests(&server).await[4], "cookie"), None);
+}
+
+#[tokio::test]
 async fn secrets_do_not_follow_to_another_host() {
     let server = MockServer::start().await;
     let port = server.address().port();
