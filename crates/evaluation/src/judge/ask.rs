@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use core_protocol::Message;
 use core_protocol::event::UsageTotals;
+use core_protocol::{FinishReason, Message};
 use llm_providers::{ChatRequest, LlmClient, LlmError};
 
 use super::{Identity, JudgePrompt, Procedure};
@@ -166,14 +166,13 @@ impl ModelJudge {
             let reply = completion.message.joined_text();
             let read = read_verdict(self.procedure.form, &reply);
             transcript.replies.push(reply);
-            match read {
-                // A reply that was cut may have gone on otherwise.
-                Ok(judgement) if completion.finish_reason != core_protocol::FinishReason::Length => {
-                    return Ok(judgement);
-                }
-                Ok(_) => reason = "the judge's reply was cut at its length limit".to_owned(),
-                Err(no_verdict) => reason = no_verdict.to_string(),
-            }
+            // A reply that was cut may have gone on otherwise.
+            reason = match (read, completion.finish_reason) {
+                (Err(no_verdict), _) => no_verdict.to_string(),
+                (_, FinishReason::Length) => "the judge's reply was cut at its length limit".to_owned(),
+                (_, FinishReason::ContentFilter) => "the judge's reply was cut by a filter".to_owned(),
+                (Ok(judgement), _) => return Ok(judgement),
+            };
         }
         Err(NoVote { reason, is_final: false })
     }

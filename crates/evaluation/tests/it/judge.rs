@@ -229,6 +229,7 @@ async fn a_judge_that_fails_leaves_the_sample_unjudged() {
         ("404", Reply::status(404).body("no such model"), "does not have the model"),
         ("dropped", Reply::drop_connection(), "the judge did not reply"),
         ("cut", Reply::sse_text("Correct").cut_after(40), "the judge did not reply"),
+        ("filtered", Reply::text("Correct").finish("content_filter"), "cut by a filter"),
         ("no JSON", Reply::raw("<html>Correct</html>"), "the judge"),
     ] {
         let server = ScriptedServer::start_with(move |_| reply.clone()).await;
