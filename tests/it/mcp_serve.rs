@@ -242,30 +242,37 @@ async fn a_signal_ends_a_server_with_all_that_it_has_started() {
         let mut program = home.command(&["mcp", "serve", "tool-python"]);
         let mut program = program.stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = program.stdin.take().unwrap();
+        let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
+        let mut answer_to = async |message: Value| {
+            stdin.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+            let Some(id) = message["id"].as_u64() else { return Value::Null };
+            loop {
+                let line = lines.next_line().await.unwrap().expect("an answer");
+                let answer: Value = serde_json::from_str(&line).unwrap();
+                if answer["id"] == id {
+                    break answer;
+                }
+            }
+        };
+        let client = json!({"name": "t", "version": "1"});
+        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+        answer_to(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})).await;
+        answer_to(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+        let call = |id: u32, name: &str, arguments: Value| {
+            let params = json!({"name": name, "arguments": arguments});
+            json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+        };
+        let made = answer_to(call(2, "create_sandbox", json!({}))).await;
+        let made = made["result"]["content"][0]["text"].as_str().unwrap();
+        let Some((_, sandbox)) = made.split_once("sandbox_id: ") else {
+            eprintln!("skipped: no sandbox here: {made}");
+            return;
+        };
         let mark = format!("7{}", std::process::id());
         let code =
             format!("import subprocess; subprocess.Popen(['sleep', '{mark}'], start_new_session=True).pid");
-        for message in [
-            json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-                "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}),
-            json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-            json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
-                "name": "run_python_code", "arguments": {"code_block": code}}}),
-        ] {
-            use tokio::io::AsyncWriteExt as _;
-            stdin.write_all(format!("{message}\n").as_bytes()).await.unwrap();
-        }
-        let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
-        let answer = loop {
-            let line = lines.next_line().await.unwrap().expect("an answer");
-            if line.contains("\"id\":2") {
-                break line;
-            }
-        };
-        if answer.contains("Nothing was done") {
-            eprintln!("skipped: no sandbox here: {answer}");
-            return;
-        }
+        let arguments = json!({"code_block": code, "sandbox_id": sandbox});
+        let answer = answer_to(call(3, "run_python_code", arguments)).await;
         assert!(running(&mark), "{answer}");
         let pid = Pid::from_raw(program.id().unwrap().try_into().unwrap()).unwrap();
         kill_process(pid, signal).unwrap();
