@@ -1,7 +1,8 @@
 //! Excel workbooks (XLSX, XLSM).
 //!
-//! Decides how a sheet becomes a table: cells as they are kept, dates and percentages as they are meant; columns and
-//! rows without any text are left out, so that a cell far away costs nothing. Parts are read as a stream.
+//! Decides how a sheet becomes a table: cells as they are kept, formulas where no value is, dates and percentages as
+//! they are meant; columns and rows without any text are left out, so that a cell far away costs nothing. Parts are
+//! read as a stream.
 
 use std::collections::BTreeSet;
 
@@ -114,6 +115,7 @@ struct Cell {
     kind: String,
     style: usize,
     value: String,
+    formula: String,
 }
 
 fn read_sheet(
@@ -128,7 +130,7 @@ fn read_sheet(
     reader.config_mut().allow_unmatched_ends = true;
     let (mut row, mut column) = (0u32, 0u32);
     let mut cell: Option<Cell> = None;
-    let mut in_value = false;
+    let (mut in_value, mut in_formula) = (false, false);
     let mut hidden = 0usize;
     loop {
         let event = reader
@@ -159,9 +161,11 @@ fn read_sheet(
                         kind: attribute("t").unwrap_or_default(),
                         style: attribute("s").and_then(|style| style.parse().ok()).unwrap_or(0),
                         value: String::new(),
+                        formula: String::new(),
                     });
                 }
                 "v" | "t" => in_value = !is_empty,
+                "f" => in_formula = !is_empty,
                 "rPh" => hidden += usize::from(!is_empty),
                 "hyperlink" | "mergeCell" => {}
                 _ => {}
@@ -171,6 +175,16 @@ fn read_sheet(
             Event::Text(text) if in_value && hidden == 0 => {
                 if let Some(cell) = &mut cell {
                     cell.value.push_str(&text.xml10_content());
+                }
+            }
+            Event::Text(text) if in_formula => {
+                if let Some(cell) = &mut cell {
+                    cell.formula.push_str(&text.xml10_content());
+                }
+            }
+            Event::GeneralRef(reference) if in_formula => {
+                if let Some(cell) = &mut cell {
+                    cell.formula.push_str(&xml::unescaped(&format!("&{};", reference.as_ref())));
                 }
             }
             Event::CData(text) if in_value && hidden == 0 => {
@@ -185,6 +199,7 @@ fn read_sheet(
             }
             Event::End(tag) => match tag.local_name().into_inner() {
                 "v" | "t" => in_value = false,
+                "f" => in_formula = false,
                 "rPh" => hidden = hidden.saturating_sub(1),
                 "c" => {
                     if let Some(cell) = cell.take() {
@@ -211,6 +226,8 @@ fn shown(cell: &Cell, strings: &[String], formats: &[NumberKind], since_1904: bo
             Ok(found) => {
                 number(found, formats.get(cell.style).copied().unwrap_or_default(), since_1904, value.trim())
             }
+            // A program that does not compute has written it: the formula is all that is known.
+            Err(_) if value.trim().is_empty() && !cell.formula.is_empty() => format!("={}", cell.formula),
             Err(_) => value.to_owned(),
         },
     }
@@ -278,6 +295,16 @@ mod tests {
         ] {
             assert_eq!(place_of(place), expected, "{place}");
         }
+    }
+
+    #[test]
+    fn formulas_without_a_value_are_shown() {
+        let mut sheet = Sheet::default();
+        let text = "<sheetData><row r='1'><c><f>A2&amp;\"x\"</f><v></v></c><c><f>1+1</f><v>2</v></c><c t='str'><f>IF(1,\"\")</f><v></v></c><c><f>B1*2</f></c></row></sheetData>";
+        read_sheet(text, &[], &[], false, &mut sheet).expect("a sheet");
+        let mut blocks = Blocks::default();
+        sheet.write("S", &mut blocks);
+        assert_eq!(blocks.finish(), "## S\n\n| =A2&\"x\" | 2 | =B1*2 |\n| --- | --- | --- |");
     }
 
     #[test]
