@@ -170,8 +170,11 @@ const AS_PARENT: &str = "SANDBOX_TEST_AS_PARENT";
 async fn helper_parent() {
     let Ok(mark) = std::env::var(AS_PARENT) else { return };
     let client = client_with(|_| {}).await;
-    let code = format!("import subprocess\nsubprocess.Popen(['sleep', '{mark}'], start_new_session=True)");
-    client.run(&code).await;
+    // A program has no command line yet for a moment after it was started: this one says when it has.
+    let code = format!(
+        "import subprocess\np = subprocess.Popen(['sh', '-c', 'echo up; sleep {mark}; :'], start_new_session=True, stdout=subprocess.PIPE)\np.stdout.readline()"
+    );
+    assert_eq!(client.run(&code).await.text, "b'up\\n'");
     println!("ready");
     call(
         &client.session,
