@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
-use core_protocol::event::{EventBody, RunSummary};
+use core_protocol::event::{Event, EventBody, RunSummary};
 use core_protocol::{Message, ToolDefinition, Usage};
 use llm_providers::{CallOutcome, ChatRequest, LlmClient, LlmError};
 use mcp_tools::ToolOutcome;
@@ -141,7 +141,8 @@ impl Pipeline {
         if let Some(departure) = run.past.departure() {
             return Err(departed(departure));
         }
-        let told = run.record.valid_events().filter(|event| is_told(&event.body)).count();
+        let counts = |event: &&Event| is_told(&event.body) && !run.past.void().contains(&event.seq);
+        let told = run.record.valid_events().filter(counts).count();
         let logged = run.record.events.iter().rev().find_map(|event| match &event.body {
             EventBody::RunFinished(summary) => Some((event.seq, summary)),
             _ => None,

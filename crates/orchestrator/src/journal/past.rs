@@ -64,17 +64,21 @@ impl Past {
     #[must_use]
     pub fn new(events: &[Event], behind: &[u64]) -> Self {
         let void = declared_void(events);
+        let stopped = told_in_stopping(events, &void);
         let mut newly_void = behind.to_vec();
-        newly_void.extend(left_behind(events, &void));
+        newly_void.extend(&stopped);
+        newly_void.extend(half_replies(events, |seq| !void.contains(&seq) && !stopped.contains(&seq)));
         newly_void.sort_unstable();
         newly_void.dedup();
         Self::read(events, void, newly_void)
     }
 
-    /// The past with everything in it, also how the run was stopped: for a run that is not gone on with.
+    /// The past with everything in it that is whole, also how the run was stopped: for a run that is not gone on with.
     #[must_use]
     pub fn whole(events: &[Event]) -> Self {
-        Self::read(events, declared_void(events), Vec::new())
+        let void = declared_void(events);
+        let half = half_replies(events, |seq| !void.contains(&seq));
+        Self::read(events, void, half)
     }
 
     fn read(events: &[Event], mut void: HashSet<u64>, newly_void: Vec<u64>) -> Self {
@@ -298,9 +302,8 @@ fn reason_of(limit: &str) -> Option<(StopReason, &'static str)> {
     }
 }
 
-/// The events at the end of a log that an interruption left behind: what agents told because the run was stopped,
-/// and replies of which only the message was written.
-fn left_behind(events: &[Event], void: &HashSet<u64>) -> Vec<u64> {
+/// The events that agents told because the run was stopped.
+fn told_in_stopping(events: &[Event], void: &HashSet<u64>) -> HashSet<u64> {
     let counted = || events.iter().filter(|event| !void.contains(&event.seq));
     let was_stopped = |event: &Event| match &event.body {
         EventBody::PassFinished { summary } => summary.stop_reason == StopReason::Cancelled,
@@ -308,17 +311,26 @@ fn left_behind(events: &[Event], void: &HashSet<u64>) -> Vec<u64> {
         _ => false,
     };
     // A sub-agent may be stopped by a limit of the run, which then goes on.
-    let run_stopped = counted().any(|event| event.agent == MAIN && was_stopped(event));
+    if !counted().any(|event| event.agent == MAIN && was_stopped(event)) {
+        return HashSet::new();
+    }
     let mut stopped: HashSet<&str> = HashSet::new();
-    let mut behind = Vec::new();
-    let mut half: HashMap<&str, u64> = HashMap::new();
+    let mut told = HashSet::new();
     for event in counted() {
         let agent = event.agent.as_str();
-        if run_stopped && (was_stopped(event) || stopped.contains(agent)) {
+        if was_stopped(event) || stopped.contains(agent) {
             stopped.insert(agent);
-            behind.push(event.seq);
-            continue;
+            told.insert(event.seq);
         }
+    }
+    told
+}
+
+/// Replies at the end of a log of which only the message was written, among the events that count.
+fn half_replies(events: &[Event], counts: impl Fn(u64) -> bool) -> Vec<u64> {
+    let mut half: HashMap<&str, u64> = HashMap::new();
+    for event in events.iter().filter(|event| counts(event.seq)) {
+        let agent = event.agent.as_str();
         match &event.body {
             EventBody::Message { message, .. } if message.role == core_protocol::Role::Assistant => {
                 half.insert(agent, event.seq);
@@ -328,9 +340,7 @@ fn left_behind(events: &[Event], void: &HashSet<u64>) -> Vec<u64> {
             }
         }
     }
-    behind.extend(half.into_values());
-    behind.sort_unstable();
-    behind
+    half.into_values().collect()
 }
 
 const MAIN: &str = "main";
