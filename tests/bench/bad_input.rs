@@ -125,6 +125,11 @@ async fn other_tool_servers_are_another_configuration() {
     home.run(&run).await.expect(0);
     let header = std::fs::read_to_string(home.path("out/header.json")).unwrap();
     assert!(header.contains("\"probe\"") && !header.contains("key-of-the-probe"), "{header}");
+    // From elsewhere the servers are those of then.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let out = home.path("out");
+    let mut resume = home.command(&["resume", out.to_str().unwrap()]);
+    Said::from(resume.current_dir(elsewhere.path()).output().await.unwrap()).expect(0);
     // A new key is no other server.
     servers("one", "key-of-the-probe-2");
     home.run(&run).await.expect(0);

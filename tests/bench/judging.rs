@@ -179,6 +179,23 @@ async fn what_was_set_for_a_judge_is_remembered_and_no_verdicts_are_lost() {
 }
 
 #[tokio::test]
+async fn what_is_set_for_a_judge_in_going_on_is_remembered_too() {
+    let model = counting_model().await;
+    let works = Arc::new(AtomicBool::new(false));
+    let judge = switchable(&works).await;
+    let home = judged_by(Home::with_model(&model), &judge);
+    let tasks = home.tasks(3);
+    home.run(&["run", tasks.to_str().unwrap(), "--out", "out"]).await.expect(1);
+    works.store(true, Ordering::SeqCst);
+    let key = "benchmark.judge.llm.api_key=judge-key-0123456789";
+    home.run(&["resume", "out", "-s", key, "-s", "benchmark.judge.votes=3"]).await.expect(0);
+    assert_eq!(home.report("out")["header"]["judge"]["votes"], 3);
+    home.run(&["resume", "out", "-s", key]).await.expect(0);
+    let said = home.run(&["score", "out", "-s", key]).await.expect(0);
+    assert!(said.stdout.starts_with("judged 0, changed 0"), "{}\n{}", said.stdout, said.stderr);
+}
+
+#[tokio::test]
 async fn a_report_is_of_the_last_verdicts() {
     let model = counting_model().await;
     let works = Arc::new(AtomicBool::new(false));

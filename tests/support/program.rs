@@ -77,10 +77,12 @@ pub(crate) fn settings_of(server: &ScriptedServer) -> Vec<String> {
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
+/// How long anything is waited for.
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// Looks again and again until something holds; the test fails when it never does.
 pub(crate) async fn wait_until(holds: impl Fn() -> bool) {
-    let waited = tokio::time::timeout(Duration::from_secs(60), async {
+    let waited = tokio::time::timeout(LONGEST, async {
         while !holds() {
             tokio::time::sleep(PAUSE).await;
         }
@@ -90,8 +92,11 @@ pub(crate) async fn wait_until(holds: impl Fn() -> bool) {
 
 /// Looks again and again until something holds that a program is to bring about; the test fails when it ends before.
 pub(crate) async fn wait_for(program: &mut Child, holds: impl Fn() -> bool) {
-    while !holds() {
-        assert!(program.try_wait().unwrap().is_none() || holds(), "the program ended too soon");
-        tokio::time::sleep(PAUSE).await;
-    }
+    let waited = tokio::time::timeout(LONGEST, async {
+        while !holds() {
+            assert!(program.try_wait().unwrap().is_none() || holds(), "the program ended too soon");
+            tokio::time::sleep(PAUSE).await;
+        }
+    });
+    waited.await.expect("it never came to be");
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask`: everything about this repository that is typed twice. Needs cargo and nothing else.
+//! `cargo xtask`: everything about this repository that is typed twice. Needs cargo; `e2e-model` Python and pip too.
 
 mod e2e_model;
 mod perf;

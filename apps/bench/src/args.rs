@@ -85,7 +85,7 @@ pub(crate) struct PrepareArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// A suite, or a file of tasks (.jsonl, .json, .csv, .parquet)
+    /// A suite, or a file of tasks (.jsonl, .json, .csv, .tsv, .parquet)
     #[arg(value_name = "SUITE|FILE")]
     pub(crate) suite: String,
     /// Where everything goes; by default runs/bench/SUITE-MODEL
@@ -267,7 +267,7 @@ pub(crate) struct ExportArgs {
     /// Samples that are not correct too
     #[arg(long)]
     pub(crate) all: bool,
-    /// With --all, contaminated samples too: they never count as correct
+    /// Contaminated samples too; as they never count as correct, chat records need --all as well
     #[arg(long)]
     pub(crate) contaminated: bool,
     /// Only samples of at most so many turns

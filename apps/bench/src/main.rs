@@ -3,8 +3,9 @@
 
 mod args;
 mod around;
+mod asked_judge;
 mod commands;
-mod interrupt;
+mod ending;
 mod judging;
 mod live;
 mod output;

@@ -95,8 +95,8 @@ pub async fn judge_again(
 }
 
 /// Takes the verdicts of another judge off the rows, after they were kept in a file of their own: `judge`, asked for as
-/// in `invocation`, is the judge of this run from now on. Before that it has to judge one of the answers; where it cannot,
-/// nothing is changed and the reason comes back.
+/// in `invocation`, is the judge of this run from now on. Before that it has to judge one of the answers; where it
+/// cannot, nothing is changed and the reason comes back.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! A suite as it is going to be run: its tasks and its header. Decides where tasks are found and which of them are taken;
-//! everything that can be wrong is found out here, before anything runs.
+//! A suite as it is going to be run: its tasks and its header. Decides where tasks are found and which of them are
+//! taken; everything that can be wrong is found out here, before anything runs.
 
 mod attachments;
 mod judging;
@@ -99,8 +99,7 @@ pub enum SuiteError {
     },
     /// Files of tasks that are to be run are not there.
     #[error(
-        "{} files of the {selected} selected tasks cannot be used:\n{}\nPut them there, run other tasks (--task, --limit), \
-         or begin a run that leaves these tasks out: --skip-bad-lines",
+        "files of tasks that cannot be used: {} ({selected} tasks are selected)\n{}\n{remedy}",
         .bad.len(),
         attachments::listed(.bad)
     )]
@@ -109,6 +108,8 @@ pub enum SuiteError {
         bad: Vec<BadFile>,
         /// Tasks that were selected.
         selected: usize,
+        /// What can be done about it.
+        remedy: &'static str,
     },
     /// The judge's prompt cannot be used.
     #[error(transparent)]

@@ -12,7 +12,7 @@ use orchestrator::Task;
 use orchestrator::journal::Past;
 use serde_json::Value;
 
-use crate::config::{FathomConfig, Resolved};
+use crate::config::{FathomConfig, Resolved, key_of_set};
 use crate::error::PipelineError;
 use crate::lock::{FolderLock, LockError};
 use crate::log::{LOCK_NAME, LogError, RunRecord};
@@ -216,7 +216,7 @@ impl Interrupted {
             }
         }
         for set in &today.sets {
-            let key = set.split('=').next().unwrap_or_default().trim();
+            let key = key_of_set(set);
             if !MAY_DIFFER.iter().any(|allowed| key == *allowed || key.starts_with(&format!("{allowed}."))) {
                 return Err(self.differs(
                     format!("`{key}` cannot be changed in the middle of a run"),
@@ -253,7 +253,7 @@ impl Interrupted {
         let mut now = serde_json::to_value(&today.config).unwrap_or_default();
         let api_key = today.config.llm.api_key.clone();
         for set in sets {
-            let key = set.split('=').next().unwrap_or_default().trim();
+            let key = key_of_set(set);
             let path = format!("/{}", key.replace('.', "/"));
             if let Some(value) = now.pointer(&path).cloned() {
                 put(&mut config, &path, value);

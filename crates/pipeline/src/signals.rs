@@ -4,47 +4,61 @@
 #[cfg(unix)]
 use std::task::Poll;
 
+#[cfg(unix)]
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
 /// Hears what asks the program to end, from the moment it is made; nothing that comes in between is lost.
 ///
-/// Of what was ignored when the program began, as `nohup` makes it ignore the end of its terminal, nothing is heard.
+/// A hangup that was ignored when the program began, as `nohup` has it, is not heard, where the system tells.
 #[derive(Debug)]
 pub struct EndSignals {
     #[cfg(unix)]
-    heard: Vec<tokio::signal::unix::Signal>,
+    heard: Vec<Signal>,
+    /// Heard once: a terminal that closes may say so twice, by its shell and by the system when the shell ends.
+    #[cfg(unix)]
+    hangup: Option<Signal>,
 }
 
+#[cfg(unix)]
 impl EndSignals {
     /// Begins to listen; for what the system does not let it listen to, things stay as they are. Belongs inside a
     /// runtime.
-    #[cfg(unix)]
     #[must_use]
     pub fn listen() -> Self {
-        use tokio::signal::unix::{SignalKind, signal};
+        let listen = |kind| signal(kind).ok();
         let hangup = (!hangups_are_ignored()).then(SignalKind::hangup);
-        let kinds = [SignalKind::interrupt(), SignalKind::terminate()].into_iter().chain(hangup);
-        Self { heard: kinds.filter_map(|kind| signal(kind).ok()).collect() }
+        Self {
+            heard: [SignalKind::interrupt(), SignalKind::terminate()]
+                .into_iter()
+                .filter_map(listen)
+                .collect(),
+            hangup: hangup.and_then(listen),
+        }
     }
 
-    /// Begins to listen.
-    #[cfg(not(unix))]
+    /// Waits for the next request to end.
+    pub async fn next(&mut self) {
+        std::future::poll_fn(|context| {
+            let mut is_heard = |signal: &mut Signal| signal.poll_recv(context) == Poll::Ready(Some(()));
+            if self.hangup.as_mut().is_some_and(&mut is_heard) {
+                self.hangup = None;
+                return Poll::Ready(());
+            }
+            if self.heard.iter_mut().any(is_heard) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+}
+
+#[cfg(not(unix))]
+impl EndSignals {
+    /// Nothing is listened to before it is waited for.
     #[must_use]
-    pub fn listen() -> Self {
+    pub const fn listen() -> Self {
         Self {}
     }
 
     /// Waits for the next request to end.
-    #[cfg(unix)]
-    pub async fn next(&mut self) {
-        std::future::poll_fn(|context| {
-            let asked =
-                self.heard.iter_mut().any(|signal| signal.poll_recv(context) == Poll::Ready(Some(())));
-            if asked { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
-    }
-
-    /// Waits for the next request to end.
-    #[cfg(not(unix))]
     pub async fn next(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;

@@ -7,18 +7,19 @@ use anyhow::Context as _;
 use evaluation::compare::Comparison;
 use evaluation::export::{Filter, Target as ExportTarget};
 use evaluation::report::{Report, to_html, to_markdown, to_table};
-use evaluation::run::{Store, key_of, read_run};
+use evaluation::run::{Store, read_run};
 use evaluation::sample::Row;
 use evaluation::score::{Again, hand_over, judge_again};
 use evaluation::suite::{Suite, judge_of};
 use tokio_util::sync::CancellationToken;
 
 use super::import::judged_selection;
-use super::run::{around_of, keep_reports, without_secrets};
+use super::run::{around_of, keep_reports};
 use crate::Exit;
 use crate::args::{CompareArgs, ExportArgs, Format, ReportArgs, ScoreArgs, Target, VoteArgs, VoteForm};
 use crate::around::{here, judge_wish, shown, surroundings};
-use crate::interrupt::cancel_on_interrupt;
+use crate::asked_judge::AskedJudge;
+use crate::ending::cancel_on_request;
 use crate::judging;
 use crate::output::{self, note};
 
@@ -26,11 +27,11 @@ use crate::output::{self, note};
 pub(crate) async fn score(arguments: ScoreArgs) -> anyhow::Result<Exit> {
     let mut store = Store::reopen(&arguments.dir)?;
     let header = store.header().clone();
-    let mut around = around_of(&header.invocation, arguments.conf_dir, None);
-    let for_judge: Vec<String> =
-        arguments.set.iter().filter(|set| key_of(set).starts_with("benchmark.judge")).cloned().collect();
+    let asked = AskedJudge::new(&header.invocation, arguments.judge, &arguments.set);
+    let began = asked.beginning(&header.invocation);
+    let mut around = around_of(&began, arguments.conf_dir, None);
     around.set.extend(arguments.set);
-    let place = surroundings(&around, Some(&header.invocation.suite), &arguments.dir)?;
+    let place = surroundings(&around, Some(&began.suite), &arguments.dir)?;
     let resolved = place.resolve().map_err(shown)?;
     let selection = judged_selection(&header, &arguments.dir)?;
     let suite = Suite::load(&resolved, &here()?, &selection)?;
@@ -39,16 +40,9 @@ pub(crate) async fn score(arguments: ScoreArgs) -> anyhow::Result<Exit> {
         "{} is not the dataset that the run was made from (its content differs)",
         suite.facts.file
     );
-    // Who sets which model judges means the suite's judge, not that of the last command.
-    let names_model = for_judge.iter().any(|set| {
-        let key = key_of(set);
-        matches!(key, "benchmark.judge" | "benchmark.judge.mock") || key.starts_with("benchmark.judge.llm")
-    });
-    let of_before = header.invocation.judge.clone().filter(|_| !names_model);
-    let wish = arguments.judge.or(of_before);
-    let invocation =
-        header.invocation.clone().judged_by(wish.clone(), without_secrets(&for_judge, &resolved));
-    let judge = judge_of(&resolved, &judge_wish(wish.as_deref(), &around)?, &place.limiters).await?;
+    let wish = judge_wish(asked.name.as_deref(), &around)?;
+    let invocation = asked.kept_in(began, &resolved);
+    let judge = judge_of(&resolved, &wish, &place.limiters).await?;
     let tasks: BTreeMap<_, _> = suite.tasks.into_iter().map(|task| (task.task_id.clone(), task)).collect();
     let again = if arguments.all { Again::All } else { Again::Open };
     let verdicts = |store: &Store| -> BTreeMap<_, _> {
@@ -71,7 +65,7 @@ pub(crate) async fn score(arguments: ScoreArgs) -> anyhow::Result<Exit> {
         }
     }
     let cancel = CancellationToken::new();
-    cancel_on_interrupt(cancel.clone(), "stopping; the verdicts so far are kept");
+    cancel_on_request(cancel.clone(), "stopping; the verdicts so far are kept");
     let how = (again, arguments.max_concurrent);
     let scored = judge_again(&mut store, &tasks, &judge, how, &cancel, &judging::shown()).await?;
     let rows: Vec<Row> = store.rows().cloned().collect();
@@ -79,13 +73,13 @@ pub(crate) async fn score(arguments: ScoreArgs) -> anyhow::Result<Exit> {
     // Verdicts of another judge were taken off before: what changed is seen from the beginning to the end.
     let after = verdicts(&store);
     let changed = after.iter().filter(|(id, now)| now.is_some() && before.get(*id) != Some(*now)).count();
-    output::result(
+    let told = output::result(
         &format!(
             "judged {}, changed {changed}, failed {}, still unjudged {}\n",
             scored.judged, scored.failed, scored.unjudged
         ),
         None,
-    )?;
+    );
     if let Some(why) = &scored.reason {
         note(&format!("the judge failed for {} answers: {why}", scored.failed));
     }
@@ -93,6 +87,7 @@ pub(crate) async fn score(arguments: ScoreArgs) -> anyhow::Result<Exit> {
         note(&format!("interrupted; go on with: fathom-bench score {}", store.folder().display()));
         return Ok(Exit::Interrupted);
     }
+    told?;
     Ok(if scored.unjudged + scored.failed > 0 { Exit::Failed } else { Exit::Done })
 }
 

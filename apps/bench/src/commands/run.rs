@@ -10,21 +10,21 @@ use evaluation::judge::Judge;
 use evaluation::records::is_named_so;
 use evaluation::report::{Report, to_html, to_markdown, to_table};
 use evaluation::run::{
-    GitFacts, Header, InProcessQueue, Invocation, PipelineRunner, Plan, Progress, Schedule, Store, key_of,
-    read_run,
+    GitFacts, Header, InProcessQueue, Invocation, PipelineRunner, Plan, Progress, Schedule, Store, read_run,
 };
 use evaluation::sample::Row;
 use evaluation::score::{Again, judge_again};
 use evaluation::suite::{Selection, Suite, judge_of};
 use pipeline::Pipeline;
-use pipeline::config::{Resolved, is_secret_name};
+use pipeline::config::{Resolved, is_secret_name, key_of_set};
 use tokio_util::sync::CancellationToken;
 
 use super::import::refuse_imported;
 use crate::Exit;
 use crate::args::{Around, ResumeArgs, RunArgs};
 use crate::around::{here, judge_wish, shown, surroundings};
-use crate::interrupt::cancel_on_interrupt;
+use crate::asked_judge::AskedJudge;
+use crate::ending::cancel_on_request;
 use crate::output::{self, note};
 use crate::{judging, live};
 
@@ -53,6 +53,8 @@ pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<Exit> {
     let pipeline = place.pipeline().await.map_err(shown)?;
     let mut invocation = invocation(preset, file.clone(), &around, pipeline.resolved());
     invocation.judge.clone_from(&arguments.judge);
+    // One that was found here is not found from everywhere.
+    invocation.mcp_config = pipeline.mcp_file().map(|file| absolute(&file.to_owned()));
     let out = arguments.out.clone().unwrap_or_else(|| default_folder(&pipeline));
     let selection = Selection {
         file,
@@ -79,19 +81,19 @@ pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<Exit> {
             note(&format!("left out: {file}"));
         }
     } else {
-        suite.check_files(&ended)?;
+        suite.check_files(&ended, false)?;
+    }
+    if pipeline.config().agent.limits.cost.is_some() && pipeline.client().config().price.is_none() {
+        bail!(
+            "agent.limits.cost can end no sample: no price is known of {}\nSet llm.price={{input: …, output: …}} in \
+             dollars for a million tokens, or leave the limit out",
+            pipeline.client().model()
+        );
     }
     let wish = judge_wish(arguments.judge.as_deref(), &arguments.around)?;
     let judge = judge_of(pipeline.resolved(), &wish, &place.limiters).await?;
     let pipeline = pipeline.keeping_runs_in(out.join("runs"));
     let header = suite.header(&pipeline, &judge, git_facts(), invocation);
-    if pipeline.config().agent.limits.cost.is_some() && header.prices.is_empty() {
-        bail!(
-            "agent.limits.cost can end no sample: no price is known of {model}\nSet llm.price={{input: …, output: …}} in \
-             dollars for a million tokens, or leave the limit out",
-            model = header.model
-        );
-    }
     let store = Store::open(&out, header)?;
     carry_on(suite, pipeline, judge, store, arguments.allow_unjudged).await
 }
@@ -100,20 +102,21 @@ pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<Exit> {
 pub(crate) async fn resume(arguments: ResumeArgs) -> anyhow::Result<Exit> {
     let (header, ended) = read_run(&arguments.dir)?;
     refuse_imported(&header, &arguments.dir)?;
-    let Header { mut invocation, .. } = header.clone();
-    let mut around = around_of(&invocation, arguments.conf_dir, arguments.mcp_config);
-    let judging = around.clone();
+    let asked = AskedJudge::new(&header.invocation, arguments.judge, &arguments.set);
+    let began = asked.beginning(&header.invocation);
+    let mut around = around_of(&began, arguments.conf_dir, arguments.mcp_config);
     around.set.extend(arguments.set);
-    invocation.judge = arguments.judge.or(invocation.judge);
+    let judging = around.clone();
     if let Some(most) = arguments.max_concurrent {
         around.set.push(format!("benchmark.execution.max_concurrent={most}"));
     }
-    let around = surroundings(&around, Some(&invocation.suite), &arguments.dir)?;
+    let around = surroundings(&around, Some(&began.suite), &arguments.dir)?;
     let pipeline = around.pipeline().await.map_err(shown)?;
     let suite = Suite::load(pipeline.resolved(), &here()?, &found_today(selection_of(&header))?)?;
-    suite.check_files(&ended)?;
-    let wish = judge_wish(invocation.judge.as_deref(), &judging)?;
+    suite.check_files(&ended, true)?;
+    let wish = judge_wish(asked.name.as_deref(), &judging)?;
     let judge = judge_of(pipeline.resolved(), &wish, &around.limiters).await?;
+    let invocation = asked.kept_in(began, pipeline.resolved());
     let asked = suite.header(&pipeline, &judge, git_facts(), invocation);
     let store = Store::open(&arguments.dir, asked)?;
     carry_on(suite, pipeline, judge, store, arguments.allow_unjudged).await
@@ -134,9 +137,10 @@ fn invocation(suite: &str, file: Option<PathBuf>, around: &Around, resolved: &Re
 }
 
 /// The settings that hold no secret.
-pub(super) fn without_secrets(sets: &[String], resolved: &Resolved) -> Vec<String> {
+pub(crate) fn without_secrets(sets: &[String], resolved: &Resolved) -> Vec<String> {
     let holds_secret = |set: &str| {
-        is_secret_name(key_of(set).rsplit('.').next().unwrap_or_default()) || resolved.redacted(set) != set
+        is_secret_name(key_of_set(set).rsplit('.').next().unwrap_or_default())
+            || resolved.redacted(set) != set
     };
     sets.iter().filter(|set| !holds_secret(set)).cloned().collect()
 }
@@ -204,7 +208,7 @@ async fn carry_on(
     let tasks: BTreeMap<String, _> =
         suite.tasks.iter().map(|task| (task.task_id.clone(), task.clone())).collect();
     let cancel = CancellationToken::new();
-    cancel_on_interrupt(cancel.clone(), "stopping; samples under way can be gone on with");
+    cancel_on_request(cancel.clone(), "stopping; samples under way can be gone on with");
     judge_what_is_unjudged(&mut store, &tasks, &judge, &cancel).await?;
     let kept: Vec<Row> = store.rows().filter(|row| !row.has_failed()).cloned().collect();
     let failed = store.rows().count() - kept.len();
@@ -263,11 +267,13 @@ async fn carry_on(
     let rows: Vec<Row> = store.rows().cloned().collect();
     let report = Report::new(store.header().clone(), &rows, allow_unjudged);
     keep_reports(store.folder(), &report)?;
-    output::result(&to_table(&report), None)?;
+    // Whose terminal was closed has no standard output either, and can still read the log.
+    let told = output::result(&to_table(&report), None);
     if cancel.is_cancelled() {
         note(&format!("interrupted; go on with: fathom-bench resume {}", store.folder().display()));
         return Ok(Exit::Interrupted);
     }
+    told?;
     let failed = rows.iter().any(Row::has_failed);
     let open = report.unjudged > 0 && !allow_unjudged;
     Ok(if failed || open { Exit::Failed } else { Exit::Done })

@@ -7,6 +7,7 @@ use evaluation::report::Report;
 use evaluation::run::{is_at_work, read_run, run_folder, running_samples};
 use evaluation::sample::{Row, SampleId};
 
+use super::import::refuse_imported;
 use crate::Exit;
 use crate::args::StatusArgs;
 use crate::live::{Picture, Running, Screen};
@@ -30,7 +31,7 @@ pub(crate) async fn status(arguments: &StatusArgs) -> anyhow::Result<Exit> {
             screen.show(&picture);
         }
         let is_left = !report.complete && !at_work;
-        if is_left {
+        if is_left && refuse_imported(&report.header, &arguments.dir).is_ok() {
             note(&format!(
                 "nobody is at work in {dir}; go on with: fathom-bench resume {dir}",
                 dir = arguments.dir.display()

@@ -62,10 +62,11 @@ pub(crate) fn prepare(arguments: &PrepareArgs) -> anyhow::Result<Exit> {
     )?;
     if prepared.files_missing > 0 {
         output::note(&format!(
-            "warning: {} files are not beside {} and not in {}; a run of their tasks does not begin without them",
-            prepared.files_missing,
+            "warning: tasks whose file is neither beside {} nor in {folder}: {}; put them into {folder}, or leave these \
+             tasks out when they are run (--skip-bad-lines)",
             arguments.from.display(),
-            folder.display()
+            prepared.files_missing,
+            folder = folder.display()
         ));
     }
     if let Some(expected) = resolved.config.benchmark.tasks

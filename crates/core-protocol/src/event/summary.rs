@@ -203,8 +203,8 @@ pub struct RunSummary {
     pub tool_ms: u64,
     /// The rest: what the framework itself took.
     pub overhead_ms: u64,
-    /// Of `llm_ms` and `tool_ms`, waiting for limiters while nothing else was done: for a place among all who ask the same server,
-    /// or for the end of a pause that it asked for.
+    /// Of `llm_ms` and `tool_ms`, waiting for limiters while nothing else was done: for a place among all who ask the
+    /// same server, or for the end of a pause that it asked for.
     #[serde(default)]
     pub limiter_ms: u64,
     /// Summaries of the passes that failed.

@@ -1,10 +1,10 @@
-//! What a run over a suite was made of: everything that somebody needs who wants the same figures again. Written once,
-//! and compared when the run is gone on with.
+//! What a run over a suite was made of: everything that somebody needs who wants the same figures again. Written
+//! when the run begins and compared when it is gone on with; only who judges, and how that was asked for, changes later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use pipeline::config::is_secret_name;
+use pipeline::config::{is_secret_name, key_of_set};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -57,7 +57,7 @@ pub struct Header {
     pub created: String,
 }
 
-/// What a run was begun with, as typed.
+/// What a run was begun with, as typed, and how its judge was asked for last.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invocation {
     /// The preset of `conf/benchmark/`.
@@ -84,18 +84,12 @@ impl Invocation {
     /// was set for the same keys before.
     #[must_use]
     pub fn judged_by(self, judge: Option<String>, sets: Vec<String>) -> Self {
-        let replaced: BTreeSet<&str> = sets.iter().map(|set| key_of(set)).collect();
+        let replaced: BTreeSet<&str> = sets.iter().map(|set| key_of_set(set)).collect();
         let mut all = self.sets;
-        all.retain(|set| !replaced.contains(key_of(set)));
+        all.retain(|set| !replaced.contains(key_of_set(set)));
         all.extend(sets);
         Self { judge, sets: all, ..self }
     }
-}
-
-/// The key of a single setting as typed.
-#[must_use]
-pub fn key_of(set: &str) -> &str {
-    set.split('=').next().unwrap_or_default().trim()
 }
 
 /// The dataset of a run.

@@ -8,7 +8,7 @@ mod runner;
 mod schedule;
 mod store;
 
-pub use header::{DatasetFacts, GitFacts, HEADER_SCHEMA, Header, Invocation, Mismatch, key_of};
+pub use header::{DatasetFacts, GitFacts, HEADER_SCHEMA, Header, Invocation, Mismatch};
 pub use order::samples_in_order;
 pub use progress::{Progress, Tally};
 pub use queue::{InProcessQueue, WorkQueue};

@@ -59,8 +59,13 @@ pub enum StoreError {
     /// The folder holds a run of another configuration.
     #[error(
         "{folder} holds a run of another configuration:\n{}\nChoose another folder with --out, or go on with the run \
-         as it was: fathom-bench resume {folder}",
-        .mismatches.iter().map(|mismatch| format!("  {mismatch}")).collect::<Vec<_>>().join("\n")
+         as it was: fathom-bench resume {folder}{}",
+        .mismatches.iter().map(|mismatch| format!("  {mismatch}")).collect::<Vec<_>>().join("\n"),
+        if .mismatches.iter().any(|mismatch| mismatch.what.starts_with("servers")) {
+            " --mcp-config FILE, with the file of then"
+        } else {
+            ""
+        }
     )]
     OtherRun {
         /// The folder.

@@ -16,6 +16,10 @@ pub struct BadFile {
     pub problem: String,
 }
 
+const PUT_THERE: &str = "Put them there and run the same command again.";
+const OTHER_TASKS: &str =
+    "Put them there, run other tasks (--task, --limit), or leave these tasks out: --skip-bad-lines";
+
 /// The first few, a line each.
 pub(super) fn listed(bad: &[BadFile]) -> String {
     const SHOWN: usize = 5;
@@ -27,15 +31,21 @@ pub(super) fn listed(bad: &[BadFile]) -> String {
 }
 
 impl Suite {
-    /// Whether the files of all tasks that are still to be run are there.
+    /// Whether the files of all tasks that are still to be run can be used. `rows` is what has ended of a run that
+    /// `has_begun`; without them it does not go on.
     ///
     /// # Errors
     ///
     /// Files that cannot be given with their questions, all of them.
-    pub fn check_files<'a>(&self, rows: impl IntoIterator<Item = &'a Row>) -> Result<(), SuiteError> {
+    pub fn check_files<'a>(
+        &self,
+        rows: impl IntoIterator<Item = &'a Row>,
+        has_begun: bool,
+    ) -> Result<(), SuiteError> {
+        let remedy = if has_begun { PUT_THERE } else { OTHER_TASKS };
         match self.bad_files(rows) {
             bad if bad.is_empty() => Ok(()),
-            bad => Err(SuiteError::BadFiles { bad, selected: self.tasks.len() }),
+            bad => Err(SuiteError::BadFiles { bad, selected: self.tasks.len(), remedy }),
         }
     }
 
@@ -51,7 +61,7 @@ impl Suite {
         let bad = self.bad_files(rows);
         let gone: BTreeSet<&String> = bad.iter().map(|file| &file.task_id).collect();
         if !bad.is_empty() && gone.len() == self.tasks.len() {
-            return Err(SuiteError::BadFiles { bad, selected: self.tasks.len() });
+            return Err(SuiteError::BadFiles { bad, selected: self.tasks.len(), remedy: PUT_THERE });
         }
         self.tasks.retain(|task| !gone.contains(&task.task_id));
         self.facts.without_files = gone.len();

@@ -122,7 +122,10 @@ pub(super) fn read(form: Form, said: &str) -> Result<Judgement, NoVerdict> {
     let mut is_doubted = false;
     let mut above = "";
     for line in said.lines() {
-        let breaks_off = ends_in_a_no(std::mem::replace(&mut above, line));
+        let breaks_off = ends_in_a_no(above);
+        if !line.trim().is_empty() {
+            above = line;
+        }
         let Some(verdict) = verdict_of_line(&form, line) else {
             is_doubted |= !is_unticked(line)
                 && sentences(line).any(|sentence| is_bad(&form, sentence) || ends_badly(sentence));
@@ -143,7 +146,7 @@ pub(super) fn read(form: Form, said: &str) -> Result<Judgement, NoVerdict> {
 
 /// Whether a line ends in the middle of a word, or with one that turns the next into its opposite.
 fn ends_in_a_no(line: &str) -> bool {
-    let line = line.trim_end();
+    let line = line.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | '"' | '…'));
     if line.strip_suffix(HYPHENS).is_some_and(|before| before.ends_with(char::is_alphanumeric)) {
         return true;
     }

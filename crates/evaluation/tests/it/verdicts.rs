@@ -46,6 +46,9 @@ fn words() {
             ("Correct\n\nNothing in it is wrong.", '+'),
             ("Correct\n\nIt is not incorrect.", '+'),
             ("The response is not\nCorrect", '!'),
+            ("The response is **not**\nCorrect", '!'),
+            ("The response is not\n\nCorrect", '!'),
+            ("The response is not …\n \nCorrect", '!'),
             ("The response isn't\nCorrect", '!'),
             ("The response is in-\ncorrect", '!'),
             ("in\u{2010}\ncorrect", '!'),
@@ -250,10 +253,10 @@ fn cut_objects_say_nothing() {
     }
 }
 
-/// Hostile replies take time in proportion to their length. With the square of it, this would not come back for hours.
+/// Hostile replies take time in proportion to their length. With the square of it, a single one would take an hour.
 #[test]
 fn long_replies_are_read_at_once() {
-    let long = |piece: &str| piece.repeat(100_000 / piece.len());
+    let long = |piece: &str| piece.repeat(400_000 / piece.len());
     for piece in [
         "{",
         "{\"a\":",

@@ -18,7 +18,7 @@ use crate::{Capabilities, ChatRequest, LlmError};
 /// The version of the API whose events are read here.
 const VERSION: &str = "2023-06-01";
 
-/// What a Messages endpoint is spoken to in.
+/// How a Messages endpoint is spoken to.
 #[derive(Debug)]
 pub(crate) struct Messages {
     shape: RequestShape,

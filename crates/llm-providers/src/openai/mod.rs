@@ -19,7 +19,7 @@ use crate::http::HttpEndpoint;
 use crate::quirks::AssistantPrefix;
 use crate::{Capabilities, ChatRequest, LlmError};
 
-/// What a chat-completions endpoint is spoken to in.
+/// How a chat-completions endpoint is spoken to.
 #[derive(Debug)]
 pub(crate) struct ChatCompletions {
     shape: RequestShape,

@@ -15,7 +15,7 @@ use crate::engine::{EngineSettings, Format, HttpProvider, RequestShape, call_id_
 use crate::http::HttpEndpoint;
 use crate::{Capabilities, ChatRequest, LlmError};
 
-/// What a Responses endpoint is spoken to in.
+/// How a Responses endpoint is spoken to.
 #[derive(Debug)]
 pub(crate) struct Responses {
     shape: RequestShape,

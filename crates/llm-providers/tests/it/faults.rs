@@ -32,12 +32,12 @@ async fn a_long_healthy_stream_is_not_cut() {
 #[tokio::test]
 async fn all_tries_together_have_a_limit() {
     let server = ScriptedServer::start_with(|_| Reply::text("x").stall_after(0)).await;
-    let client = limited(&server.base_url(), VLLM, "{first_event_timeout: 0.08, total_timeout: 0.3}");
+    let client = limited(&server.base_url(), VLLM, "{first_event_timeout: 0.4, total_timeout: 2}");
     let started = Instant::now();
     let error = call(&client, &question()).await.0.unwrap_err();
     assert_eq!(error.kind(), "timeout");
     assert!(started.elapsed() < Duration::from_secs(30));
-    assert!((1..=5).contains(&server.requests().len()), "{}", server.requests().len());
+    assert!((2..=5).contains(&server.requests().len()), "{}", server.requests().len());
 }
 
 #[tokio::test]

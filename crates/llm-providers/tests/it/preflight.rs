@@ -28,9 +28,10 @@ async fn listing(models: Value) -> ScriptedServer {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_told_at_once() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://127.0.0.1:{}/v1", listener.local_addr().unwrap().port());
-    drop(listener);
+    // Bound and not listening: nobody else gets the port.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let url = format!("http://127.0.0.1:{}/v1", socket.local_addr().unwrap().port());
     let error = look("openai_compatible", &url, "m").await.unwrap_err();
     assert_eq!(error.kind(), "unreachable");
     let hint = error.hint().unwrap();

@@ -1,7 +1,8 @@
 //! The loop as a machine without I/O: it says what to do next and is told what came back.
 //!
-//! Decides everything about a run: what is asked, what is run, what is dropped, when it ends. Waiting, clocks
-//! and the network are left to the [driver](crate::driver); texts to [`Prompts`](crate::ports::Prompts). Every decision leaves an event.
+//! Decides everything about a run: what is asked, what is run, what is dropped, when it ends. Waiting, clocks and the
+//! network are left to the [driver](crate::driver); texts to [`Prompts`](crate::ports::Prompts). Every decision leaves
+//! an event.
 
 mod calls;
 mod compressing;

@@ -15,6 +15,7 @@ use super::nearest::nearest;
 use super::node::{Node, NodeValue};
 use super::redact::Redactor;
 use super::resolve::{Attempt, ConfigSources, Resolved, attempt};
+use super::set::key_of_set;
 use super::tools::BUILT_IN_SERVERS;
 use super::{FathomConfig, report, typed};
 
@@ -210,7 +211,7 @@ fn own_presets(
         for entry in conf.list(group.as_str()).into_iter().filter(|entry| entry.own) {
             let Some(name) = entry.name.strip_suffix(".yaml") else { continue };
             let mut sources = sources.clone();
-            sources.sets.retain(|set| set.split('=').next().map(str::trim) != Some(group.as_str()));
+            sources.sets.retain(|set| key_of_set(set) != group.as_str());
             match group {
                 Group::Llm => sources.llm = Some(name.to_owned()),
                 Group::Agent => sources.agent = Some(name.to_owned()),

@@ -85,6 +85,7 @@ pub use layer::Origin;
 pub use redact::is_secret_name;
 pub(crate) use redact::{without_password, without_query_secrets};
 pub use resolve::{ConfigSources, Provenance, Resolved, resolve};
+pub use set::key_of_set;
 pub use tools::{
     BUILT_IN_SERVERS, LONGEST_CALL_LIMIT, LibraryConfig, PythonBackend, PythonConfig, PythonNetwork,
     ReadingConfig, Sandbox, SandboxLimits, ServerLimits, ToolModelsConfig, ToolsConfig, VideoForm,

@@ -92,10 +92,15 @@ fn path_of(key: &str) -> Result<Vec<String>, ConfigError> {
     }
 }
 
+/// The key of a setting `key.path=value`: what stands before the first `=`.
+#[must_use]
+pub fn key_of_set(set: &str) -> &str {
+    set.split('=').next().unwrap_or_default().trim()
+}
+
 fn error(message: &str, set: &str) -> ConfigError {
-    // What stands before the first `=` is a key; a value is never shown.
-    let key = set.split('=').next().unwrap_or_default();
-    ConfigError::new(ConfigErrorKind::Set, message).place(place(key))
+    // A value is never shown.
+    ConfigError::new(ConfigErrorKind::Set, message).place(place(key_of_set(set)))
 }
 
 fn place(key: &str) -> String {

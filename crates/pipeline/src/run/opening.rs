@@ -153,7 +153,7 @@ impl Pipeline {
             tools: agents.offered(),
             prompts: resume::prompt_digests(&self.resolved),
             docs: question.docs.iter().map(|folder| shown(folder)).collect(),
-            mcp_config: (!self.configured.is_empty()).then(|| shown(Path::new(&self.configured_in))),
+            mcp_config: self.mcp_file().map(shown),
             conf_dir: self.resolved.conf.dir().map(shown),
             llm,
             agent,

@@ -8,7 +8,7 @@ use crate::Exit;
 use crate::output::note;
 
 /// Cancels at the first request to end, and says `what`. One that comes as soon as this has returned is heard.
-pub(crate) fn cancel_on_interrupt(cancel: CancellationToken, what: &'static str) {
+pub(crate) fn cancel_on_request(cancel: CancellationToken, what: &'static str) {
     let mut signals = EndSignals::listen();
     tokio::spawn(async move {
         signals.next().await;
