@@ -150,6 +150,11 @@ async fn other_tool_servers_are_another_configuration() {
     header.as_object_mut().unwrap().remove("servers").unwrap();
     std::fs::write(home.path("out/header.json"), header.to_string()).unwrap();
     home.run(&run).await.expect(0);
+    // That of a later version is not read as if it were of this one.
+    header["schema"] = json!(1_000);
+    std::fs::write(home.path("out/header.json"), header.to_string()).unwrap();
+    let said = home.run(&["report", "out"]).await.expect(2);
+    assert!(said.stderr.contains("of a later fathom-bench (version 1000"), "{}", said.stderr);
 }
 
 #[tokio::test]

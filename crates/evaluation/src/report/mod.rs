@@ -298,6 +298,9 @@ fn groups(rows: &[&Row], of: impl Fn(&Row) -> Option<(String, String)>) -> Vec<G
             members.entry(group).or_default().push(row);
         }
     }
+    let mut members: Vec<_> = members.into_iter().collect();
+    // Numbers stand in their order, before words.
+    members.sort_by_key(|((by, value), _)| (by.clone(), value.parse::<u64>().unwrap_or(u64::MAX)));
     members
         .into_iter()
         .filter_map(|((by, value), rows)| {

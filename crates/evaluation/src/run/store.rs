@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use pipeline::lock::{FolderLock, LockError};
 
-use super::header::{Header, Invocation, Mismatch};
+use super::header::{HEADER_SCHEMA, Header, Invocation, Mismatch};
 use super::runner::run_folder;
 use crate::judge::Identity;
 use crate::sample::{Row, SampleId};
@@ -371,11 +371,22 @@ fn read_header(folder: &Path) -> Result<Header, StoreError> {
             StoreError::Read { file: file.display().to_string(), source }
         }
     })?;
-    serde_json::from_str(&text).map_err(|error| StoreError::Damaged {
-        file: file.display().to_string(),
-        line: None,
-        problem: error.to_string(),
-    })
+    let damaged =
+        |problem: String| StoreError::Damaged { file: file.display().to_string(), line: None, problem };
+    let version = serde_json::from_str::<Version>(&text).map_err(|error| damaged(error.to_string()))?;
+    if version.schema > HEADER_SCHEMA {
+        return Err(damaged(format!(
+            "it is of a later fathom-bench (version {} of this file; this program knows {HEADER_SCHEMA}): take that one",
+            version.schema
+        )));
+    }
+    serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))
+}
+
+/// The part of a header that every version has.
+#[derive(serde::Deserialize)]
+struct Version {
+    schema: u32,
 }
 
 /// The rows with their latest verdicts. A torn last line is no row; a broken line before it is damage.

@@ -131,6 +131,22 @@ fn figures_of_a_whole_run() {
 }
 
 #[test]
+fn groups_with_numbers_stand_in_their_order() {
+    let ids: Vec<String> = (0..12).map(|number| format!("t{number}")).collect();
+    let rows: Vec<Row> = ["10", "2", "other", "1", "11"]
+        .iter()
+        .zip(&ids)
+        .map(|(group, id)| {
+            row(id, 1, &json!({"group": level(group), "judgement": {"judged": "exact", "tier": "equal"}}))
+        })
+        .collect();
+    let ids: Vec<&str> = ids.iter().take(rows.len()).map(String::as_str).collect();
+    let report = Report::new(header(&ids, 1, &json!({})), &rows, false);
+    let order: Vec<&str> = report.groups.iter().map(|group| group.value.as_str()).collect();
+    assert_eq!(order, ["1", "2", "10", "11", "other"]);
+}
+
+#[test]
 fn for_people() {
     let (header, rows) = run();
     let report = Report::new(header, &rows, false);
