@@ -11,8 +11,9 @@ use crate::servers::configured_in_use;
 
 impl Pipeline {
     /// The servers of `mcp.json` that runs use, by their names: the program, or scheme and host of the address, in
-    /// plain text; arguments, variables and the whole address as the first digits of their SHA-256; of secrets and
-    /// headers that they are there. A secret that is replaced by another makes no difference, limits neither.
+    /// plain text, as is the folder that one is started in; arguments, variables and the whole address as the first
+    /// digits of their SHA-256; of secrets and headers that they are there. A secret that is replaced by another makes
+    /// no difference, limits neither.
     #[must_use]
     pub fn server_identities(&self) -> Map<String, Value> {
         let redacted = |text: &str| self.resolved().redacted(text);
@@ -31,7 +32,7 @@ fn identity(spec: &ServerSpec, redacted: &dyn Fn(&str) -> String) -> Value {
                 .iter()
                 .map(|(name, value)| (name.clone(), compared(name, value, redacted)))
                 .collect::<Map<_, _>>(),
-            "cwd": cwd.as_ref().map(|folder| folder.display().to_string()),
+            "cwd": cwd.as_ref().map(|folder| redacted(&folder.display().to_string())),
         }),
         Transport::Http { url, bearer, headers } => json!({
             "host": host_of(url),
@@ -54,18 +55,15 @@ fn compared(name: &str, value: &str, redacted: &dyn Fn(&str) -> String) -> Value
     if is_secret_name(name) { SECRET.into() } else { digest(&redacted(value)).into() }
 }
 
-/// Arguments as digests; the value of an option that is named like a secret, behind `=` or in the next argument, is none.
+/// Arguments as digests, without values that are named like secrets.
 fn args_of(args: &[String], redacted: &dyn Fn(&str) -> String) -> Vec<Value> {
     let mut previous = "";
     args.iter()
         .map(|argument| {
-            let option = argument.strip_prefix('-').and_then(|option| option.split_once('='));
-            let shown = if previous.starts_with('-') && is_secret_name(previous) {
+            let shown = if previous.starts_with('-') && is_secret_name(previous.trim_start_matches('-')) {
                 SECRET.into()
-            } else if let Some((name, _)) = option.filter(|(name, _)| is_secret_name(name)) {
-                digest(name).into()
             } else {
-                digest(&redacted(argument)).into()
+                digest(&redacted(without_secret(argument))).into()
             };
             previous = if argument.contains('=') { "" } else { argument };
             shown
@@ -73,9 +71,23 @@ fn args_of(args: &[String], redacted: &dyn Fn(&str) -> String) -> Vec<Value> {
         .collect()
 }
 
-/// Enough to see that two texts differ, too little to find one out.
+/// An argument up to a secret: to `=` or `:` behind a name that means one, as in `API_KEY=…`, `--header=Cookie: …` or
+/// `https://host/?token=…`.
+fn without_secret(argument: &str) -> &str {
+    let is_of_name = |letter: char| letter.is_alphanumeric() || "_-".contains(letter);
+    let names_secret = |before: &&str| {
+        let name = before.trim_end_matches(|letter| !is_of_name(letter));
+        let name = name.rsplit(|letter| !is_of_name(letter)).next().unwrap_or_default();
+        is_secret_name(name.trim_start_matches('-'))
+    };
+    let mut before = argument.match_indices(['=', ':']).filter_map(|(at, _)| argument.get(..at));
+    before.find(names_secret).unwrap_or(argument)
+}
+
+/// Enough to see that two texts differ, but for one pair in 65,536. It does not give a text away; but who has a list of
+/// guesses can rule out all but one in 65,536 of them.
 fn digest(text: &str) -> String {
-    const DIGITS: usize = 8;
+    const DIGITS: usize = 4;
     hex::encode(Sha256::digest(text.as_bytes())).get(..DIGITS).unwrap_or_default().to_owned()
 }
 
@@ -133,6 +145,27 @@ mod tests {
                 r#"{"command": "a", "args": ["--api-key=x", "q"]}"#,
                 false,
             ),
+            (
+                r#"{"command": "a", "args": ["-e", "API_KEY=x"]}"#,
+                r#"{"command": "a", "args": ["-e", "API_KEY=y"]}"#,
+                true,
+            ),
+            (
+                r#"{"command": "a", "args": ["-e", "API_KEY=x"]}"#,
+                r#"{"command": "a", "args": ["-e", "MODE=x"]}"#,
+                false,
+            ),
+            (
+                r#"{"command": "a", "args": ["--header", "Authorization: Basic eA=="]}"#,
+                r#"{"command": "a", "args": ["--header", "Authorization: Basic eB=="]}"#,
+                true,
+            ),
+            (
+                r#"{"command": "a", "args": ["--header=X-Api-Key:x", "https://h/?v=1&token=x", "--token", "x"]}"#,
+                r#"{"command": "a", "args": ["--header=X-Api-Key:y", "https://h/?v=1&token=y", "--token", "y"]}"#,
+                true,
+            ),
+            (r#"{"command": "a", "cwd": "/x/known-secret"}"#, r#"{"command": "a", "cwd": "/x/***"}"#, true),
             (r#"{"command": "a", "args": ["--mode=x"]}"#, r#"{"command": "a", "args": ["--mode=y"]}"#, false),
             (r#"{"command": "a", "args": ["known-secret"]}"#, r#"{"command": "a", "args": ["***"]}"#, true),
             (r#"{"command": "a", "timeout": 5}"#, r#"{"command": "a", "timeout": 7}"#, true),
