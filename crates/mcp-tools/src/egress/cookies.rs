@@ -40,10 +40,16 @@ impl Cookies {
     /// The headers of a request with the cookies that belong to it.
     pub(super) fn added_to(&self, headers: &HeaderMap, url: &Url) -> HeaderMap {
         let mut headers = headers.clone();
-        let own = headers.get(COOKIE).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let kept = self.0.iter().filter(|cookie| cookie.belongs_to(url));
-        let pairs: Vec<String> =
-            own.into_iter().chain(kept.map(|cookie| format!("{}={}", cookie.name, cookie.value))).collect();
+        let kept: Vec<&Cookie> = self.0.iter().filter(|cookie| cookie.belongs_to(url)).collect();
+        let own = headers.get(COOKIE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        // What a host has set since then replaces what the caller gave.
+        let is_replaced = |pair: &str| {
+            let name = pair.split_once('=').map_or(pair, |(name, _)| name.trim_end());
+            kept.iter().any(|cookie| cookie.name == name)
+        };
+        let own = own.split(';').map(str::trim).filter(|pair| !pair.is_empty() && !is_replaced(pair));
+        let set = kept.iter().map(|cookie| format!("{}={}", cookie.name, cookie.value));
+        let pairs: Vec<String> = own.map(str::to_owned).chain(set).collect();
         if let Ok(mut value) = HeaderValue::try_from(pairs.join("; "))
             && !value.is_empty()
         {
@@ -78,12 +84,16 @@ fn read(text: &str, url: &Url) -> Option<(Cookie, bool)> {
         with_subdomains: false,
         secure: false,
     };
-    let mut is_deleted = false;
+    let (mut is_over_by_age, mut is_over_by_date) = (None, false);
     for part in parts {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
         match key.trim_end().to_ascii_lowercase().as_str() {
             "secure" => cookie.secure = true,
-            "max-age" => is_deleted = value.trim().parse::<i64>().is_ok_and(|seconds| seconds <= 0),
+            "max-age" => {
+                let seconds = value.trim().parse::<i64>().ok();
+                is_over_by_age = seconds.map(|seconds| seconds <= 0).or(is_over_by_age);
+            }
+            "expires" => is_over_by_date = is_past(value),
             "domain" => {
                 let domain = value.trim().trim_start_matches('.').to_ascii_lowercase();
                 if domain.is_empty() || domain == setting {
@@ -101,7 +111,15 @@ fn read(text: &str, url: &Url) -> Option<(Cookie, bool)> {
             _ => {}
         }
     }
-    Some((cookie, is_deleted))
+    Some((cookie, is_over_by_age.unwrap_or(is_over_by_date)))
+}
+
+/// Whether a date is over; one that cannot be read is not.
+fn is_past(date: &str) -> bool {
+    // Days of the week come in several forms, and dates with hyphens too.
+    let date = date.split_once(',').map_or(date, |(_, date)| date).trim().replace('-', " ");
+    let parser = jiff::fmt::rfc2822::DateTimeParser::new();
+    parser.parse_timestamp(&date).is_ok_and(|date| date <= jiff::Timestamp::now())
 }
 
 fn is_below(host: &str, domain: &str) -> bool {
@@ -137,6 +155,17 @@ mod tests {
         check(&[(page, "s=1; Path=/; HttpOnly"), (page, " t = 2=3")], page, Some("s=1; t=2=3"));
         check(&[(page, "s=1"), (page, "s=2")], page, Some("s=2"));
         check(&[(page, "s=1"), (page, "s=; Max-Age=0")], page, None);
+        for (attributes, expected) in [
+            ("Expires=Thu, 01 Jan 1970 00:00:00 GMT", None),
+            ("expires=Thu, 01-Jan-1970 00:00:01 GMT; path=/", None),
+            ("expires=Sunday, 01-Nov-20 08:00:00 GMT", None),
+            ("expires=Fri, 31 Dec 9998 23:59:59 GMT", Some("s=x")),
+            ("expires=0", Some("s=x")),
+            ("Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT", Some("s=x")),
+            ("Max-Age=0; Expires=Fri, 31 Dec 9998 23:59:59 GMT", None),
+        ] {
+            check(&[(page, "s=1"), (page, &format!("s=x; {attributes}"))], page, expected);
+        }
         check(&[(page, "s=1")], "https://a.example/", None);
         check(&[(page, "s=1")], "https://b.www.a.example/", None);
         check(&[(page, "s=1; domain=.A.example")], "https://b.a.example/", Some("s=1"));
@@ -149,6 +178,7 @@ mod tests {
         check(&[("http://10.1.2.3/", "s=1; Domain=2.3")], "http://10.1.2.3/", None);
         check(&[(page, "no pair"), (page, "=v"), (page, &format!("s={}", "x".repeat(5000)))], page, None);
         assert_eq!(sent(&[(page, "s=1")], Some("own=2"), page).as_deref(), Some("own=2; s=1"));
+        assert_eq!(sent(&[(page, "s=1")], Some("t=2; s=old;u"), page).as_deref(), Some("t=2; u; s=1"));
         let many: Vec<String> = (0..200).map(|n| format!("n{n}=v")).collect();
         let many: Vec<(&str, &str)> = many.iter().map(|text| (page, text.as_str())).collect();
         assert_eq!(sent(&many, None, page).unwrap().split("; ").count(), MOST);

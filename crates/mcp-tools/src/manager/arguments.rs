@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use fitting::fitted;
 pub(crate) use misfits::misfits;
+use misfits::strict_misfits;
 pub(crate) use schema::{judged, shown};
 
 /// The key of a result's `_meta` below which stand the misfits of arguments that were refused.
@@ -24,7 +25,7 @@ const MISFITS: &str = "fathom/misfits";
 /// What does not fit, a sentence each.
 pub(crate) fn taken(schema: &JsonObject, arguments: JsonObject) -> Result<JsonObject, Vec<String>> {
     let arguments = fitted(schema, arguments);
-    let misfits = misfits(schema, &arguments);
+    let misfits = strict_misfits(schema, &arguments);
     if misfits.is_empty() { Ok(arguments) } else { Err(misfits) }
 }
 
@@ -52,7 +53,7 @@ mod tests {
     fn what_is_meant_is_taken_and_the_rest_refused() {
         let schema = json!({
             "type": "object",
-            "properties": {"q": {"type": "string"}, "num": {"type": "integer", "minimum": 0}},
+            "properties": {"q": {"type": "string"}, "num": {"type": "integer", "minimum": 0}, "ids": {"type": "array"}, "place": {"type": "object"}},
             "required": ["q"]
         });
         let Value::Object(schema) = schema else { panic!("an object") };
@@ -65,6 +66,10 @@ mod tests {
             (json!({"q": "x", "num": "-1"}), Err("`num` is to be a number of 0 or more, not -1")),
             (json!({"q": "x", "num": ""}), Err("`num` is to be a whole number, not the string \"\"")),
             (json!({"q": "x", "num": [1]}), Err("`num` is to be a whole number, not a list")),
+            (json!({"q": "x", "num": "7.0"}), Ok(json!({"q": "x", "num": 7}))),
+            (json!({"q": "x", "num": 1e20}), Err("`num` is to be a whole number, not 1e+20")),
+            (json!({"q": "x", "ids": "[a"}), Err("`ids` is to be a list, not the string \"[a\"")),
+            (json!({"q": "x", "place": "{"}), Err("`place` is to be an object, not the string \"{\"")),
             (json!({"num": 1}), Err("`q` is missing; it is to be a string")),
         ] {
             let Value::Object(arguments) = arguments else { panic!("an object") };

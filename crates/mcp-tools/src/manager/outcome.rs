@@ -99,6 +99,7 @@ const TOLD_IN_WORDS: &[(&str, ToolFailure, bool)] = &[
     ("Error executing tool", ToolFailure::ExecutionError, true),
     ("MCP error -32602", ToolFailure::InvalidArguments, false),
     ("Input validation error", ToolFailure::InvalidArguments, false),
+    ("failed to deserialize parameters:", ToolFailure::InvalidArguments, false),
 ];
 
 #[cfg(test)]
@@ -117,6 +118,7 @@ mod tests {
             ),
             ("MCP error -32602: Input validation error: …", ToolFailure::InvalidArguments, None),
             ("Input validation error: 'q' is a required property", ToolFailure::InvalidArguments, None),
+            ("failed to deserialize parameters: missing field `q`", ToolFailure::InvalidArguments, None),
             ("HTTP 503", ToolFailure::ToolError, None),
             ("", ToolFailure::ToolError, None),
         ] {

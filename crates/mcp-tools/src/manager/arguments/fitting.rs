@@ -42,7 +42,10 @@ fn fit(schema: &Map<String, Value>, value: &mut Value, depth: u32) {
 /// The value of that type that is meant; none where it is of it already, or nothing certain.
 fn meant(kind: &str, value: &Value) -> Option<Value> {
     match (kind, value) {
-        ("integer", Value::String(text)) => text.trim().parse::<i64>().ok().map(Value::from),
+        ("integer", Value::String(text)) => match text.trim().parse::<i64>() {
+            Ok(number) => Some(number.into()),
+            Err(_) => whole(&Number::from_f64(text.trim().parse().ok()?)?),
+        },
         ("integer", Value::Number(number)) => whole(number),
         ("number", Value::String(text)) => {
             text.trim().parse::<f64>().ok().and_then(Number::from_f64).map(Value::Number)
@@ -105,6 +108,9 @@ mod tests {
             ),
             (json!({"any": "1", "two": 1, "else": "1"}), json!({"any": "1", "two": 1, "else": "1"})),
             (json!({"q": null, "num": 1e300}), json!({"q": null, "num": 1e300})),
+            (json!({"num": " 7.0"}), json!({"num": 7})),
+            (json!({"num": "7.5"}), json!({"num": "7.5"})),
+            (json!({"num": ""}), json!({"num": ""})),
         ] {
             let Value::Object(arguments) = given else { panic!("an object") };
             assert_eq!(Value::Object(fitted(&schema, arguments)), expected);

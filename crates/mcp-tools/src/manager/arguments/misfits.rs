@@ -21,7 +21,16 @@ const MOST_VALUES: usize = 12;
 
 /// What does not fit, a sentence each; none where nothing is known to be wrong.
 pub(crate) fn misfits(schema: &Map<String, Value>, arguments: &Map<String, Value>) -> Vec<String> {
-    let mut check = Check { root: schema, steps: MOST_STEPS, depth: 0, found: Vec::new() };
+    found(schema, arguments, false)
+}
+
+/// What does not fit, a sentence each, where values must be of the types that the schema names.
+pub(super) fn strict_misfits(schema: &Map<String, Value>, arguments: &Map<String, Value>) -> Vec<String> {
+    found(schema, arguments, true)
+}
+
+fn found(schema: &Map<String, Value>, arguments: &Map<String, Value>, is_strict: bool) -> Vec<String> {
+    let mut check = Check { root: schema, is_strict, steps: MOST_STEPS, depth: 0, found: Vec::new() };
     check.object(schema, arguments, "");
     check.found.truncate(MOST_TOLD);
     check.found
@@ -29,6 +38,8 @@ pub(crate) fn misfits(schema: &Map<String, Value>, arguments: &Map<String, Value
 
 struct Check<'a> {
     root: &'a Map<String, Value>,
+    /// Nothing is taken for a value of another type.
+    is_strict: bool,
     steps: u32,
     depth: u32,
     found: Vec<String>,
@@ -65,12 +76,14 @@ impl<'a> Check<'a> {
                 return;
             }
         }
-        if !allowed_types(schema).is_none_or(|types| types.iter().any(|kind| is_of(kind, value))) {
+        if !allowed_types(schema).is_none_or(|types| types.iter().any(|kind| self.is_of(kind, value))) {
             let expected = self.expectation(schema).unwrap_or_default();
             self.note(path, &expected, value);
             return;
         }
-        if let Some(expected) = not_among(schema, value).or_else(|| beyond_bounds(schema, value)) {
+        if let Some(expected) =
+            not_among(schema, value, self.is_strict).or_else(|| beyond_bounds(schema, value))
+        {
             self.note(path, &expected, value);
             return;
         }
@@ -137,7 +150,7 @@ impl<'a> Check<'a> {
     }
 
     fn fits(&mut self, schema: &Value, value: &Value) -> bool {
-        let mut inner = Check { root: self.root, steps: self.steps, depth: self.depth, found: Vec::new() };
+        let mut inner = Check { steps: self.steps, found: Vec::new(), ..*self };
         inner.value(schema, value, "");
         // What could not be looked at to its end may fit.
         let fits = inner.found.is_empty() || inner.steps == 0;
@@ -166,6 +179,10 @@ impl<'a> Check<'a> {
         allowed_types(schema).map(type_words)
     }
 
+    fn is_of(&self, kind: &str, value: &Value) -> bool {
+        is_of(kind, value) || (!self.is_strict && is_taken_for(kind, value))
+    }
+
     fn note(&mut self, path: &str, expected: &str, value: &Value) {
         self.found.push(format!("`{path}` is to be {expected}, not {}", shown(value)));
     }
@@ -180,7 +197,7 @@ fn allowed_types(schema: &Map<String, Value>) -> Option<Vec<&str>> {
     }
 }
 
-/// Whether a value is of a type, or is one that servers take for it.
+/// Whether a value is of a type.
 fn is_of(kind: &str, value: &Value) -> bool {
     match (kind, value) {
         ("string", Value::String(_))
@@ -189,9 +206,17 @@ fn is_of(kind: &str, value: &Value) -> bool {
         | ("array", Value::Array(_))
         | ("object", Value::Object(_))
         | ("null", Value::Null) => true,
-        ("integer", Value::Number(number)) => {
-            number.is_i64() || number.is_u64() || number.as_f64().is_some_and(|number| number.fract() == 0.0)
-        }
+        ("integer", Value::Number(number)) => number.is_i64() || number.is_u64(),
+        ("string" | "number" | "integer" | "boolean" | "array" | "object" | "null", _) => false,
+        // A type that JSON Schema does not have.
+        _ => true,
+    }
+}
+
+/// Whether servers take a value of another type for one of this.
+fn is_taken_for(kind: &str, value: &Value) -> bool {
+    match (kind, value) {
+        ("integer", Value::Number(number)) => number.as_f64().is_some_and(|number| number.fract() == 0.0),
         ("number", Value::String(text)) => text.trim().parse::<f64>().is_ok_and(f64::is_finite),
         ("integer", Value::String(text)) => text.trim().parse::<i64>().is_ok(),
         ("boolean", Value::String(text)) => {
@@ -199,17 +224,15 @@ fn is_of(kind: &str, value: &Value) -> bool {
         }
         ("array", Value::String(text)) => text.trim_start().starts_with('['),
         ("object", Value::String(text)) => text.trim_start().starts_with('{'),
-        ("string" | "number" | "integer" | "boolean" | "array" | "object" | "null", _) => false,
-        // A type that JSON Schema does not have.
-        _ => true,
+        _ => false,
     }
 }
 
 /// The values that are expected, where there are only some and this is none of them.
-fn not_among(schema: &Map<String, Value>, value: &Value) -> Option<String> {
+fn not_among(schema: &Map<String, Value>, value: &Value, is_strict: bool) -> Option<String> {
     // A number in quotes is taken for the number.
     let quoted = match value {
-        Value::String(text) => text.trim().parse::<f64>().ok(),
+        Value::String(text) if !is_strict => text.trim().parse::<f64>().ok(),
         _ => None,
     };
     let is = |allowed: &Value| allowed == value || (quoted.is_some() && allowed.as_f64() == quoted);

@@ -2,8 +2,8 @@
 #
 # Requests come on what was descriptor 0 and answers go to what was descriptor 1. Both are moved away
 # before any cell runs: for cells, 0 is empty, and 1 and 2 are the pipe that was descriptor 2, so that
-# printed text cannot be taken for an answer and keeps its order. What a cell does to its descriptors ends
-# with it. Cells share one `__main__`.
+# printed text cannot be taken for an answer and keeps its order. What a cell does to its descriptors and
+# to `sys.stdout` and `sys.stderr` ends with it. Cells share one `__main__`.
 #
 # Cells are notebook cells: the value of a last expression is shown, `await` may stand outside of functions,
 # and what is no Python is read once more without its Markdown fence and with `!command` lines.
@@ -16,9 +16,12 @@ def main():
     answers = os.dup(1)
     empty = os.open(os.devnull, os.O_RDONLY)
     # Out of the way of cells that close or write to what they find.
-    printed = os.dup2(2, 60, inheritable=False)
-    sys.stdout = sys.__stdout__ = text(1)
-    sys.stderr = sys.__stderr__ = text(2)
+    try:
+        printed = os.dup2(2, 60, inheritable=False)
+    except OSError:
+        # Fewer descriptors than that are allowed.
+        printed = os.dup(2)
+    own_streams()
     sys.path.insert(0, os.getcwd())
     own = os.getpid()
 
@@ -57,11 +60,25 @@ def restore(empty, printed):
     os.dup2(empty, 0)
     os.dup2(printed, 1)
     os.dup2(printed, 2)
-    for name, descriptor in (("stdout", 1), ("stderr", 2)):
-        if getattr(sys.__dict__.get(name), "closed", True):
-            setattr(sys, name, text(descriptor))
-            setattr(sys, "__%s__" % name, getattr(sys, name))
+    own_streams()
     flush()
+
+
+streams = {}
+
+
+def own_streams():
+    # The same two as long as they are open: handlers of log records keep them.
+    for name, descriptor in (("stdout", 1), ("stderr", 2)):
+        try:
+            is_open = not streams[name].closed
+        except BaseException:
+            # Not made yet, or taken apart.
+            is_open = False
+        if not is_open:
+            streams[name] = text(descriptor)
+        setattr(sys, name, streams[name])
+        setattr(sys, "__%s__" % name, streams[name])
 
 
 def run_code(code, name, space):
@@ -70,32 +87,25 @@ def run_code(code, name, space):
         import ast
         import linecache
 
-        try:
-            tree = ast.parse(code, name)
-        except SyntaxError:
-            plain = without_notebook_marks(code)
-            try:
-                tree = ast.parse(plain, name)
-            except SyntaxError:
-                plain = None
-            if plain is None:
-                linecache.cache[name] = (len(code), None, code.splitlines(True), name)
-                raise
-            code = plain
+        linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+        tree, code = parsed(code, name)
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         evaluate(tree, name, "exec", space)
         if last is not None:
             # As at a prompt: shown unless it is None, and kept as `_`.
             value = evaluate(ast.Expression(last.value), name, "eval", space)
+            own_streams()
             if value is not None:
                 space.__dict__["_"] = value
                 print(repr(value))
     except SystemExit as request:
+        own_streams()
         if request.code not in (None, 0):
             print(request.code, file=sys.stderr)
     except BaseException as error:
         end = {"end": "error"}
+        own_streams()
         show(error, name)
     flush()
     return end
@@ -123,22 +133,53 @@ kept = {}
 SETTINGS = ("%matplotlib", "%config", "%load_ext", "%reload_ext", "%autoreload")
 
 
-def without_notebook_marks(code):
-    lines = code.strip("\n").splitlines()
-    if len(lines) > 1 and lines[0].startswith("```") and lines[-1].strip() == "```":
+MOST_MARKS = 200
+
+
+def parsed(code, name):
+    import ast
+
+    try:
+        return ast.parse(code, name), code
+    except SyntaxError as error:
+        first = error
+    # Only lines at which the parser stops: what looks like a mark in a string is none.
+    lines = without_fence(code)
+    for _ in range(MOST_MARKS + 1):
+        plain = "\n".join(lines)
+        try:
+            return ast.parse(plain, name), plain
+        except SyntaxError as error:
+            at = (error.lineno or 0) - 1
+        meant = without_mark(lines[at]) if 0 <= at < len(lines) else None
+        if meant is None:
+            break
+        lines[at] = meant
+    raise first
+
+
+def without_fence(code):
+    # Lines as the parser counts them.
+    lines = code.replace("\r\n", "\n").replace("\r", "\n").rstrip().split("\n")
+    first = next((at for at, line in enumerate(lines) if line.strip()), 0)
+    if first < len(lines) - 1 and lines[first].startswith("```") and lines[-1].strip() == "```":
         # An empty line in place of the fence: the numbers of lines stay.
-        lines = [""] + lines[1:-1]
-    for at, line in enumerate(lines):
-        bare = line.lstrip()
-        indent = line[: len(line) - len(bare)]
-        if bare.startswith("%pip "):
-            bare = "!" + bare[1:]
-        if bare.startswith("!"):
-            call = '__import__("subprocess").run([%r, "-c", %r], stdin=-3)' % (shell(), bare[1:])
-            lines[at] = indent + "None if " + call + " else None"
-        elif bare.startswith(SETTINGS):
-            lines[at] = indent + "pass"
-    return "\n".join(lines)
+        lines[first] = ""
+        lines.pop()
+    return lines
+
+
+def without_mark(line):
+    bare = line.lstrip()
+    indent = line[: len(line) - len(bare)]
+    if bare.startswith("%pip "):
+        bare = "!" + bare[1:]
+    if bare.startswith("!"):
+        call = '__import__("subprocess").run([%r, "-c", %r], stdin=-3)' % (shell(), bare[1:])
+        return indent + "None if " + call + " else None"
+    if bare.startswith(SETTINGS):
+        return indent + "pass"
+    return None
 
 
 def show(error, name):
@@ -179,7 +220,7 @@ def shell():
 
 
 def flush():
-    for stream in (sys.stdout, sys.stderr):
+    for stream in streams.values():
         try:
             stream.flush()
         except BaseException:

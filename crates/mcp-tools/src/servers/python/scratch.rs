@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 
 use crate::sandbox::is_passable;
 
@@ -82,10 +83,15 @@ impl ScratchRoot {
                 std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o711))?;
             }
             let lock = File::create(path.join(LOCK))?;
-            let locked = rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
-            if !locked || !path.join(LOCK).exists() {
+            match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) if path.join(LOCK).exists() => {}
                 // A server that swept just then took it for one that nobody holds.
-                continue;
+                Ok(()) | Err(Errno::WOULDBLOCK) => continue,
+                // There are file systems without locks.
+                Err(error) => {
+                    remove(&path);
+                    return Err(error.into());
+                }
             }
             let cleaner = cleaner(&path);
             if let Err(error) = &cleaner {

@@ -1,6 +1,6 @@
 //! What a model is told of a cell that was run, and of one that was not.
 //!
-//! Decides the words, whatever sandbox the cell ran in.
+//! Decides the words for cells in a local sandbox.
 
 use std::borrow::Cow;
 

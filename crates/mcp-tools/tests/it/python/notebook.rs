@@ -1,6 +1,6 @@
 //! Cells as notebooks have them, and cells that spoil their own surroundings.
 
-use super::client::{Reply, client};
+use super::client::{Reply, client, client_with};
 use super::shown;
 use serde_json::json;
 
@@ -20,6 +20,11 @@ async fn cells_are_read_as_a_notebook_reads_them() {
         ("```python\nprint(3)\n```", "3"),
         ("!echo one; echo two\nif y:\n    !echo three", "one\ntwo\nthree"),
         ("%matplotlib inline\ny", "5"),
+        ("\n```python\r\n!echo hi\r\ny\r\n```\r\n", "hi\n5"),
+        (
+            "!echo it's'\n!echo hi\nx='''\n!keep\n%pip install\x0b it's\n'''\nx",
+            "its\nhi\n\"\\n!keep\\n%pip install\\x0b it's\\n\"",
+        ),
         ("text = '''\n!no command\n```\n'''\ntext", "'\\n!no command\\n```\\n'"),
     ];
     for (code, expected) in cases {
@@ -45,6 +50,10 @@ async fn what_a_cell_does_to_its_output_ends_with_it() {
         "os.closerange(0, 3); print('nowhere')",
         "import sys; sys.stdout.close(); sys.stderr.close()",
         "os.dup2(os.open('/dev/null', os.O_RDWR), 1); os.dup2(1, 2)",
+        "import io; sys.stdout = sys.stderr = io.StringIO(); print('kept from sight')",
+        "sys.stdout.detach(); sys.stderr.detach()",
+        "class Odd:\n    closed = property(lambda self: 1 / 0)\nsys.stdout = sys.stderr = Odd()",
+        "del sys.stdout, sys.stderr, sys.__stdout__",
     ] {
         client.run(spoiled).await;
         // What was printed to nowhere may still come; the next line is whole in any case.
@@ -54,5 +63,17 @@ async fn what_a_cell_does_to_its_output_ends_with_it() {
         let command = client.call("run_command", json!({"command": "cat; echo out; echo err >&2"})).await;
         assert_eq!(command, shown("out\nerr"), "{spoiled}");
     }
-    assert!(client.run("1/0").await.text.ends_with("ZeroDivisionError: division by zero"));
+    for spoiled in ["1/0", "sys.stderr = io.StringIO()\n1/0", "del sys.stderr\n1/0"] {
+        let text = client.run(spoiled).await.text;
+        assert!(text.ends_with("ZeroDivisionError: division by zero"), "{spoiled}: {text}");
+    }
+    let code = "sys.stdout = io.StringIO()\nprint('caught')\nsys.stdout.getvalue()";
+    assert_eq!(client.run(code).await, shown("'caught\\n'"));
+}
+
+#[tokio::test]
+async fn cells_run_with_few_descriptors() {
+    let client = client_with(|options| options.limits.open_files = 40).await;
+    client.run("import os; os.close(1); os.close(2)").await;
+    assert_eq!(client.run("2").await, shown("2"));
 }

@@ -167,7 +167,7 @@ const AS_PARENT: &str = "SANDBOX_TEST_AS_PARENT";
 
 /// Not a test by itself: the process that the next one kills.
 #[tokio::test]
-async fn helper_parent() {
+async fn parent_to_be_killed() {
     let Ok(mark) = std::env::var(AS_PARENT) else { return };
     let client = client_with(|_| {}).await;
     // A program has no command line yet for a moment after it was started: this one says when it has.
@@ -193,7 +193,7 @@ async fn nothing_outlives_a_parent_that_is_killed() {
     // The test's own directory inside stays behind when it is killed; what is in that must not.
     let temporary = crate::python::client::scratch();
     let mut parent = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", "sandbox::ends::helper_parent", "--nocapture"])
+        .args(["--exact", "sandbox::ends::parent_to_be_killed", "--nocapture"])
         .env(AS_PARENT, &mark)
         .env("TMPDIR", temporary.path())
         .stdout(Stdio::piped())

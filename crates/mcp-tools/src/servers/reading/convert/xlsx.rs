@@ -187,6 +187,11 @@ fn read_sheet(
                     cell.formula.push_str(&xml::unescaped(&format!("&{};", reference.as_ref())));
                 }
             }
+            Event::CData(text) if in_formula => {
+                if let Some(cell) = &mut cell {
+                    cell.formula.push_str(&text.xml10_content());
+                }
+            }
             Event::CData(text) if in_value && hidden == 0 => {
                 if let Some(cell) = &mut cell {
                     cell.value.push_str(&text.xml10_content());
@@ -300,11 +305,11 @@ mod tests {
     #[test]
     fn formulas_without_a_value_are_shown() {
         let mut sheet = Sheet::default();
-        let text = "<sheetData><row r='1'><c><f>A2&amp;\"x\"</f><v></v></c><c><f>1+1</f><v>2</v></c><c t='str'><f>IF(1,\"\")</f><v></v></c><c><f>B1*2</f></c></row></sheetData>";
+        let text = "<sheetData><row r='1'><c><f>A2&amp;\"x\"</f><v></v></c><c><f>1+1</f><v>2</v></c><c t='str'><f>IF(1,\"\")</f><v></v></c><c><f><![CDATA[B1&\"<i>\"]]></f></c></row></sheetData>";
         read_sheet(text, &[], &[], false, &mut sheet).expect("a sheet");
         let mut blocks = Blocks::default();
         sheet.write("S", &mut blocks);
-        assert_eq!(blocks.finish(), "## S\n\n| =A2&\"x\" | 2 | =B1*2 |\n| --- | --- | --- |");
+        assert_eq!(blocks.finish(), "## S\n\n| =A2&\"x\" | 2 | =B1&\"<i>\" |\n| --- | --- | --- |");
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! Searching.
 //!
 //! Decides which of several services is asked, what a query is, what a result looks like whatever found it, and what is
-//! asked again in other words.
-//! One service each is in the modules below.
+//! asked again in other words. What is peculiar to a service is in the module of its name.
 
 mod brave;
 mod local;
