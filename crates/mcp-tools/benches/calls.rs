@@ -14,6 +14,8 @@ use serde_json::{Map, json};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
+/// Calls of a figure: the first hundred or so find processors that have gone to sleep.
+const SAMPLES: u32 = 5_000;
 /// The name of the one server.
 const SERVER: &str = "s";
 
@@ -75,21 +77,21 @@ fn calls(bencher: Bencher<'_, '_>, spec: ServerSpec, tool: &str, arguments: &Map
     runtime.block_on(manager.shutdown());
 }
 
-#[divan::bench(args = [10, 10_000])]
+#[divan::bench(args = [10, 10_000], sample_count = SAMPLES)]
 fn call_in_process(bencher: Bencher<'_, '_>, bytes: usize) {
     calls(bencher, built_in(), "echo", &arguments(bytes));
 }
 
 /// A server that has several tools, with arguments of its own each.
 #[cfg(feature = "planner")]
-#[divan::bench]
+#[divan::bench(sample_count = SAMPLES)]
 fn call_of_the_planner(bencher: Bencher<'_, '_>) {
     let planner = Transport::InProcess(mcp_tools::servers::planner::server());
     let planner = ServerSpec::new(SERVER, planner);
     calls(bencher, planner, "list_todos", &Map::new());
 }
 
-#[divan::bench(args = [10, 10_000])]
+#[divan::bench(args = [10, 10_000], sample_count = SAMPLES)]
 fn call_over_stdio(bencher: Bencher<'_, '_>, bytes: usize) {
     calls(bencher, own_program(), "echo", &arguments(bytes));
 }
