@@ -7,8 +7,8 @@ use std::path::Path;
 use pipeline::log::{LogError, RunRecord};
 use pipeline::trace::{self, Judgement};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
+use crate::file_names::{file_name_of, plain};
 use crate::run::{StoreError, read_run};
 use crate::sample::{Judged, Row, SampleState};
 
@@ -86,8 +86,8 @@ pub fn export(folder: &Path, target: Target, filter: &Filter) -> Result<Exported
                 let name = format!(
                     "{suite}/run_{}/task_{}{FIRST_TRY}_{}.json",
                     row.sample.epoch,
-                    of_task(&row.sample.task_id),
-                    plain(&row.ended)
+                    file_name_of(&row.sample.task_id, '-'),
+                    plain(&row.ended, '-')
                 );
                 exported.records.push((name, trace::mirothinker(&record, &judgement(row))));
             }
@@ -212,34 +212,3 @@ fn judgement(row: &Row) -> Judgement {
 
 /// What stands behind a task's id in the reference's logs.
 const FIRST_TRY: &str = "_attempt-1_format-retry-0";
-
-/// A task's id as a part of a file's name, which is never too long for one; two ids never give the same.
-fn of_task(id: &str) -> String {
-    const LONGEST: usize = 80;
-    let name: String = plain(id).chars().take(LONGEST).collect();
-    if name == id {
-        return name;
-    }
-    let digest = hex::encode(Sha256::digest(id.as_bytes()));
-    format!("{name}-{}", digest.get(..8).unwrap_or_default())
-}
-
-/// A part of a file's name.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' }).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_as_parts_of_file_names() {
-        assert_eq!(of_task("level-1_a"), "level-1_a");
-        let long = "x".repeat(300);
-        let names = [of_task(&long), of_task(&(long + "y")), of_task("a/b"), of_task("a b")];
-        let different: std::collections::BTreeSet<_> = names.iter().collect();
-        assert_eq!(different.len(), names.len(), "{names:?}");
-        assert!(names.iter().all(|name| name.len() < 100 && plain(name) == *name), "{names:?}");
-    }
-}

@@ -6,6 +6,7 @@ pub mod dataset;
 pub mod exact;
 pub mod export;
 pub mod figures;
+mod file_names;
 pub mod import;
 pub mod judge;
 pub mod prepare;

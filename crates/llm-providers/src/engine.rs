@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use core_protocol::ToolDefinition;
 use serde_json::{Map, Value};
 
 use crate::config::limit;
@@ -96,8 +97,17 @@ pub(crate) trait Format: Debug + Send + Sync + 'static {
         &self,
         request: &ChatRequest,
         body: &Map<String, Value>,
-        http: &Arc<HttpEndpoint>,
+        context: ReplyContext,
     ) -> Self::Assembler;
+}
+
+/// What every reply is read with.
+pub(crate) struct ReplyContext {
+    pub(crate) http: Arc<HttpEndpoint>,
+    pub(crate) tools: Arc<[ToolDefinition]>,
+    /// What the ids of calls without one begin with.
+    pub(crate) call_prefix: String,
+    pub(crate) stop_tags: Option<StopTags>,
 }
 
 /// A model behind an HTTP endpoint.
@@ -108,6 +118,7 @@ pub(crate) struct HttpProvider<F> {
     http: Arc<HttpEndpoint>,
     format: F,
     capabilities: Capabilities,
+    stop_tags: Option<StopTags>,
     facts: Map<String, Value>,
 }
 
@@ -124,6 +135,7 @@ impl<F: Format> HttpProvider<F> {
             http: Arc::new(HttpEndpoint::new(http)?),
             format,
             capabilities,
+            stop_tags: settings.stop_tags,
             facts: settings.facts.clone(),
         })
     }
@@ -150,7 +162,13 @@ impl<F: Format> Provider for HttpProvider<F> {
 
     async fn stream(&self, request: &ChatRequest) -> Result<EventStream, LlmError> {
         let body = self.body(request)?;
-        let assembler = self.format.assembler(request, &body, &self.http);
+        let context = ReplyContext {
+            http: Arc::clone(&self.http),
+            tools: Arc::clone(&request.tools),
+            call_prefix: call_id_prefix(request),
+            stop_tags: self.stop_tags,
+        };
+        let assembler = self.format.assembler(request, &body, context);
         let response = self.http.post(json_bytes(&body, self.http.endpoint())?).await?;
         Ok(wire::read(Arc::clone(&self.http), response, assembler))
     }
@@ -190,6 +208,6 @@ fn json_bytes(body: &Map<String, Value>, endpoint: &Arc<Endpoint>) -> Result<Vec
 }
 
 /// What the ids of calls that come without one begin with: no other reply to this history has it.
-pub(crate) fn call_id_prefix(request: &ChatRequest) -> String {
+fn call_id_prefix(request: &ChatRequest) -> String {
     format!("call_{}_", request.messages.len())
 }

@@ -160,12 +160,6 @@ impl Pipeline {
         }
     }
 
-    /// The file that its tool servers come from, where there are any.
-    #[must_use]
-    pub fn mcp_file(&self) -> Option<&Path> {
-        (!self.configured.is_empty()).then(|| Path::new(&self.configured_in))
-    }
-
     /// The same with the folders of its runs in another place.
     #[must_use]
     pub fn keeping_runs_in(mut self, folder: PathBuf) -> Self {

@@ -10,11 +10,11 @@ use async_trait::async_trait;
 use core_protocol::event::{ErrorReport, RunSummary};
 use pipeline::log::LOG_NAME;
 use pipeline::{Opened, Pipeline, PipelineError, Question, RunReport};
-use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use crate::canary::Canaries;
 use crate::dataset::Task;
+use crate::file_names::file_name_of;
 use crate::sample::{SampleId, SampleState};
 
 /// What became of a sample's run.
@@ -48,18 +48,7 @@ pub struct PipelineRunner {
 /// The name of a sample's run: its task's id where that can be a file name, else a part of it and a digest, and the
 /// epoch.
 pub fn run_folder(sample: &SampleId) -> String {
-    const LONGEST: usize = 80;
-    let id = &sample.task_id;
-    let plain: String = id
-        .chars()
-        .take(LONGEST)
-        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' })
-        .collect();
-    if plain == *id {
-        return format!("{plain}-e{}", sample.epoch);
-    }
-    let digest = hex::encode(Sha256::digest(id.as_bytes()));
-    format!("{plain}-{}-e{}", digest.get(..8).unwrap_or_default(), sample.epoch)
+    format!("{}-e{}", file_name_of(&sample.task_id, '_'), sample.epoch)
 }
 
 impl PipelineRunner {

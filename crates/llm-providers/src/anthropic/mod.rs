@@ -6,12 +6,9 @@ mod cache;
 mod reply;
 mod request;
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
-use crate::engine::{EngineSettings, Format, HttpProvider, RequestShape, call_id_prefix};
-use crate::http::HttpEndpoint;
+use crate::engine::{EngineSettings, Format, HttpProvider, ReplyContext, RequestShape};
 use crate::quirks::{AssistantPrefix, Auth};
 use crate::{Capabilities, ChatRequest, LlmError};
 
@@ -57,15 +54,10 @@ impl Format for Messages {
 
     fn assembler(
         &self,
-        request: &ChatRequest,
+        _request: &ChatRequest,
         _body: &Map<String, Value>,
-        http: &Arc<HttpEndpoint>,
+        context: ReplyContext,
     ) -> Self::Assembler {
-        reply::ReplyAssembler::new(reply::ReplyContext {
-            http: Arc::clone(http),
-            tools: Arc::clone(&request.tools),
-            call_prefix: call_id_prefix(request),
-            stop_tags: self.shape.stop_tags,
-        })
+        reply::ReplyAssembler::new(context)
     }
 }

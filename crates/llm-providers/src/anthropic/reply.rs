@@ -8,15 +8,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use core_protocol::native::AnthropicBlocks;
-use core_protocol::{Completion, ContentBlock, FinishReason, Message, Role, ToolDefinition, Usage};
+use core_protocol::{Completion, ContentBlock, FinishReason, Message, Role, Usage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::http::HttpEndpoint;
+use crate::engine::ReplyContext;
 use crate::lenient_json::{Number, Object, Text};
 use crate::native_call::{CallReader, RawCall};
 use crate::sse::SseEvent;
-use crate::stop_tags::StopTags;
 use crate::wire::{Assembler, check_error, event_json};
 use crate::{LlmError, StreamEvent};
 
@@ -55,15 +54,6 @@ enum Block {
     Redacted(String),
     Call(RawCall),
     Other,
-}
-
-/// What the assembler must know of the request.
-pub(super) struct ReplyContext {
-    pub(super) http: Arc<HttpEndpoint>,
-    pub(super) tools: Arc<[ToolDefinition]>,
-    /// What the ids of calls without one begin with.
-    pub(super) call_prefix: String,
-    pub(super) stop_tags: Option<StopTags>,
 }
 
 /// Gathers a reply.

@@ -9,13 +9,10 @@ mod details;
 mod reply;
 mod request;
 
-use std::sync::Arc;
-
 use core_protocol::Role;
 use serde_json::{Map, Value};
 
-use crate::engine::{EngineSettings, Format, HttpProvider, RequestShape, call_id_prefix};
-use crate::http::HttpEndpoint;
+use crate::engine::{EngineSettings, Format, HttpProvider, ReplyContext, RequestShape};
 use crate::quirks::AssistantPrefix;
 use crate::{Capabilities, ChatRequest, LlmError};
 
@@ -54,16 +51,13 @@ impl Format for ChatCompletions {
         &self,
         request: &ChatRequest,
         body: &Map<String, Value>,
-        http: &Arc<HttpEndpoint>,
+        context: ReplyContext,
     ) -> Self::Assembler {
-        reply::ReplyAssembler::new(reply::ReplyContext {
-            http: Arc::clone(http),
-            tools: Arc::clone(&request.tools),
-            call_prefix: call_id_prefix(request),
-            thinking_is_text: thinking_is_off(body) || closes_thinking(request),
+        let thinking = reply::Thinking {
+            is_text: thinking_is_off(body) || closes_thinking(request),
             keep_details: self.shape.quirks.reasoning_details == Some(true),
-            stop_tags: self.shape.stop_tags,
-        })
+        };
+        reply::ReplyAssembler::new(context, thinking)
     }
 }
 

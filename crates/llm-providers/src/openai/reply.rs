@@ -6,41 +6,36 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use core_protocol::native::OpenAiChat;
-use core_protocol::{Completion, ContentBlock, FinishReason, Message, Role, ToolDefinition, Usage};
+use core_protocol::{Completion, ContentBlock, FinishReason, Message, Role, Usage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::calls::CallTable;
 use super::chunk::{Chunk, Delta};
 use super::details::DetailList;
-use crate::http::HttpEndpoint;
+use crate::engine::ReplyContext;
 use crate::lenient_json::TextOr;
 use crate::native_call::CallReader;
 use crate::proof::{REASONING_DETAILS, seal};
 use crate::sse::SseEvent;
-use crate::stop_tags::StopTags;
 use crate::wire::{Assembler, check_error, event_json};
 use crate::{LlmError, StreamEvent};
 
 /// Finish reasons by which a server says that it gave up, not the model.
 const FAILED: &[&str] = &["error", "abort", "network_error"];
 
-/// What the assembler must know of the request.
-pub(super) struct ReplyContext {
-    pub(super) http: Arc<HttpEndpoint>,
-    pub(super) tools: Arc<[ToolDefinition]>,
-    /// What the ids of calls without one begin with.
-    pub(super) call_prefix: String,
-    /// The request closed or switched off the thinking: what follows is text, wherever the server puts it.
-    pub(super) thinking_is_text: bool,
-    /// Thinking is wanted back in the form in which it came.
+/// What the request says of thinking.
+pub(super) struct Thinking {
+    /// It is closed or switched off: what follows is text, wherever the server puts it.
+    pub(super) is_text: bool,
+    /// It is wanted back in the form in which it came.
     pub(super) keep_details: bool,
-    pub(super) stop_tags: Option<StopTags>,
 }
 
 /// Gathers a reply.
 pub(crate) struct ReplyAssembler {
     context: ReplyContext,
+    thinking_asked: Thinking,
     text: String,
     thinking: String,
     details: DetailList,
@@ -55,9 +50,10 @@ pub(crate) struct ReplyAssembler {
 }
 
 impl ReplyAssembler {
-    pub(super) fn new(context: ReplyContext) -> Self {
+    pub(super) fn new(context: ReplyContext, thinking_asked: Thinking) -> Self {
         Self {
             context,
+            thinking_asked,
             text: String::new(),
             thinking: String::new(),
             details: DetailList::default(),
@@ -119,7 +115,7 @@ impl ReplyAssembler {
             self.calls.take(call);
             out.push_back(StreamEvent::Progress);
         }
-        if self.context.keep_details && !delta.reasoning_details.0.is_empty() {
+        if self.thinking_asked.keep_details && !delta.reasoning_details.0.is_empty() {
             self.details.take(delta.reasoning_details.0, whole);
             out.push_back(StreamEvent::Progress);
         }
@@ -149,7 +145,7 @@ impl ReplyAssembler {
     }
 
     fn think(&mut self, text: &str, out: &mut VecDeque<StreamEvent>) {
-        if self.context.thinking_is_text {
+        if self.thinking_asked.is_text {
             self.say(text, out);
         } else if !text.is_empty() {
             self.thinking.push_str(text);

@@ -7,12 +7,9 @@ mod items;
 mod reply;
 mod request;
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
-use crate::engine::{EngineSettings, Format, HttpProvider, RequestShape, call_id_prefix};
-use crate::http::HttpEndpoint;
+use crate::engine::{EngineSettings, Format, HttpProvider, ReplyContext, RequestShape};
 use crate::{Capabilities, ChatRequest, LlmError};
 
 /// How a Responses endpoint is spoken to.
@@ -48,10 +45,10 @@ impl Format for Responses {
 
     fn assembler(
         &self,
-        request: &ChatRequest,
+        _request: &ChatRequest,
         _body: &Map<String, Value>,
-        http: &Arc<HttpEndpoint>,
+        context: ReplyContext,
     ) -> Self::Assembler {
-        reply::ReplyAssembler::new(Arc::clone(http), Arc::clone(&request.tools), call_id_prefix(request))
+        reply::ReplyAssembler::new(context)
     }
 }

@@ -7,12 +7,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use core_protocol::native::OpenAiResponses;
-use core_protocol::{Completion, FinishReason, Message, Role, ToolDefinition, Usage};
+use core_protocol::{Completion, FinishReason, Message, Role, Usage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::items::{Content, ItemRef, ItemTable, News, word};
-use crate::http::HttpEndpoint;
+use crate::engine::ReplyContext;
 use crate::lenient_json::{Number, Text};
 use crate::native_call::{CallReader, RawCall};
 use crate::sse::SseEvent;
@@ -36,9 +36,7 @@ struct Piece<'a> {
 
 /// Gathers a reply.
 pub(crate) struct ReplyAssembler {
-    http: Arc<HttpEndpoint>,
-    tools: Arc<[ToolDefinition]>,
-    call_prefix: String,
+    context: ReplyContext,
     items: ItemTable,
     finish: Option<FinishReason>,
     usage: Option<Usage>,
@@ -47,17 +45,8 @@ pub(crate) struct ReplyAssembler {
 }
 
 impl ReplyAssembler {
-    pub(super) fn new(http: Arc<HttpEndpoint>, tools: Arc<[ToolDefinition]>, call_prefix: String) -> Self {
-        Self {
-            http,
-            tools,
-            call_prefix,
-            items: ItemTable::default(),
-            finish: None,
-            usage: None,
-            model: None,
-            started: false,
-        }
+    pub(super) fn new(context: ReplyContext) -> Self {
+        Self { context, items: ItemTable::default(), finish: None, usage: None, model: None, started: false }
     }
 
     /// Takes a piece in. Whether it was one.
@@ -182,7 +171,7 @@ impl ReplyAssembler {
             status => status,
         };
         if let Some(error) = response.get("error").filter(|error| !error.is_null()) {
-            check_error(&self.http, &json!({ "error": error }), true)?;
+            check_error(&self.context.http, &json!({ "error": error }), true)?;
         }
         if let Some(output) = response.get("output").and_then(Value::as_array) {
             self.started |= !output.is_empty();
@@ -203,7 +192,7 @@ impl ReplyAssembler {
             ("incomplete", other) => FinishReason::Other(other.to_owned()),
             (other, _) => {
                 let detail = format!("the server ended the response as `{other}`");
-                let endpoint = Arc::clone(self.http.endpoint());
+                let endpoint = Arc::clone(self.context.http.endpoint());
                 return Err(LlmError::Server { endpoint, status: None, retry_after: None, detail });
             }
         });
@@ -230,7 +219,7 @@ impl Assembler for ReplyAssembler {
         if event.data.trim() == "[DONE]" {
             return Ok(());
         }
-        let value = event_json(&self.http, event)?;
+        let value = event_json(&self.context.http, event)?;
         let kind = match word(&value, "type") {
             "" => event.event,
             kind => kind,
@@ -246,16 +235,16 @@ impl Assembler for ReplyAssembler {
     }
 
     fn whole(&mut self, body: &Value, out: &mut VecDeque<StreamEvent>) -> Result<(), LlmError> {
-        check_error(&self.http, body, false)?;
+        check_error(&self.context.http, body, false)?;
         if body.get("output").and_then(Value::as_array).is_none() && body.get("status").is_none() {
-            let endpoint = Arc::clone(self.http.endpoint());
+            let endpoint = Arc::clone(self.context.http.endpoint());
             return Err(LlmError::Malformed { endpoint, detail: "there is no output in it".to_owned() });
         }
         self.end(body, "response.completed", out)
     }
 
     fn finish(&mut self, _: &mut VecDeque<StreamEvent>) -> Result<Completion, LlmError> {
-        let endpoint = Arc::clone(self.http.endpoint());
+        let endpoint = Arc::clone(self.context.http.endpoint());
         let Some(finish) = self.finish.take() else {
             let detail = if self.started {
                 "it ended without the end of the response"
@@ -269,8 +258,8 @@ impl Assembler for ReplyAssembler {
         }
         let reader = CallReader {
             shape: &OpenAiResponses,
-            tools: &self.tools,
-            id_prefix: &self.call_prefix,
+            tools: &self.context.tools,
+            id_prefix: &self.context.call_prefix,
             whole: finish == FinishReason::Stop,
         };
         let items = std::mem::take(&mut self.items);

@@ -57,6 +57,12 @@ pub(super) struct Opening {
 }
 
 impl Pipeline {
+    /// The file that its tool servers come from, where there are any.
+    #[must_use]
+    pub fn mcp_file(&self) -> Option<&Path> {
+        (!self.configured.is_empty()).then(|| Path::new(&self.configured_in))
+    }
+
     /// What stands between the run and its model and tools: a cassette that is recorded or replayed, or nothing.
     pub(super) fn tape(
         &self,
